@@ -14,7 +14,7 @@ import { measureFiles } from './files.ts';
 import { measureGateway } from './gateway.ts';
 import { measureLifecycle } from './lifecycle.ts';
 import { measureLogs } from './logs.ts';
-import { thisMachine } from './machine.ts';
+import { readMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureSteps } from './steps.ts';
 import { type Figures, inMarkdown } from './table.ts';
@@ -31,10 +31,10 @@ interface Extent {
   readonly rounds: number;
   readonly pairs: number;
   readonly settleMs: number;
-  readonly lanes: readonly number[];
+  readonly laneCounts: readonly number[];
   readonly turns: number;
   readonly turnMs: number;
-  readonly crowd: number;
+  readonly crowdSessions: number;
 }
 
 const FULL: Extent = {
@@ -42,42 +42,44 @@ const FULL: Extent = {
   rounds: 15,
   pairs: 25,
   settleMs: 5_000,
-  lanes: [1, 4],
+  laneCounts: [1, 4],
   turns: 3,
   turnMs: 10_000,
-  crowd: SLOTS,
+  crowdSessions: SLOTS,
 };
 const QUICK: Extent = {
   endMs: 120_000,
   rounds: 1,
   pairs: 2,
   settleMs: 1_000,
-  lanes: [1, 4],
+  laneCounts: [1, 4],
   turns: 1,
   turnMs: 1_000,
-  crowd: 4,
+  crowdSessions: 4,
 };
 
-async function measureAll(server: TestServer, quick: boolean): Promise<Figures> {
-  const extent = quick ? QUICK : FULL;
-  const machine = await thisMachine();
-  await step('the server', () => server.start());
+async function measureAll(server: TestServer, isQuick: boolean): Promise<Figures> {
+  const extent = isQuick ? QUICK : FULL;
+  const machine = await readMachine();
+  await runStep('the server', () => server.start());
   await liftLimits(server);
-  const memory = await step('memory', () => measureMemory(server, extent.settleMs));
-  const gateway = await step('CDP through the gateway', () => measureGateway(server, extent.pairs));
-  const lifecycle = await step('one session', () => measureLifecycle(server, extent.rounds));
-  const throughput = await step('sessions per minute', () => measureThroughput(server, extent));
-  const crowd = await step('many sessions at once', () => measureCrowd(server, extent.crowd, extent.settleMs));
-  const steps = await step('steps of a create and of a release', () => measureSteps(extent.rounds, SLOTS));
-  const logs = await step('logs', () => measureLogs(server, extent.pairs, extent.turns, extent.turnMs));
-  const files = await step('files', () => measureFiles(server, extent.rounds));
-  const egress = await step('the network of a page', () => measureEgress(server, extent.rounds));
-  const contexts = await step('contexts', () => measureContexts(extent.rounds));
-  return { machine, quick, lifecycle, gateway, memory, throughput, crowd, steps, logs, files, egress, contexts };
+  const memory = await runStep('memory', () => measureMemory(server, extent.settleMs));
+  const gateway = await runStep('CDP through the gateway', () => measureGateway(server, extent.pairs));
+  const lifecycle = await runStep('one session', () => measureLifecycle(server, extent.rounds));
+  const throughput = await runStep('sessions per minute', () => measureThroughput(server, extent));
+  const crowd = await runStep('many sessions at once', () =>
+    measureCrowd(server, extent.crowdSessions, extent.settleMs),
+  );
+  const steps = await runStep('steps of a create and of a release', () => measureSteps(extent.rounds, SLOTS));
+  const logs = await runStep('logs', () => measureLogs(server, extent.pairs, extent.turns, extent.turnMs));
+  const files = await runStep('files', () => measureFiles(server, extent.rounds));
+  const egress = await runStep('the network of a page', () => measureEgress(server, extent.rounds));
+  const contexts = await runStep('contexts', () => measureContexts(extent.rounds));
+  return { machine, isQuick, lifecycle, gateway, memory, throughput, crowd, steps, logs, files, egress, contexts };
 }
 
 /** Progress goes to stderr, because stdout contains only the table. */
-async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+async function runStep<T>(name: string, work: () => Promise<T>): Promise<T> {
   process.stderr.write(`bench: ${name}\n`);
   return work();
 }

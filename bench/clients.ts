@@ -14,7 +14,7 @@ import { PuppeteerDriver } from '../tests/harness/puppeteer-driver.ts';
 import { RawDriver } from '../tests/harness/raw-driver.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
 const END_MS = 1_800_000;
@@ -34,9 +34,9 @@ interface Side {
 /** The duration of one table, in milliseconds. */
 interface Timings {
   /** From the start of the first browser to the end of the last browser. */
-  readonly whole: number;
+  readonly wholeMs: number;
   /** Without the time for starting the browsers, connecting to them and ending them. */
-  readonly cells: number;
+  readonly cellsMs: number;
 }
 
 async function runTable(
@@ -45,31 +45,31 @@ async function runTable(
   site: string,
 ): Promise<Timings> {
   const startMs = systemClock.monotonicMs();
-  let cells = 0;
+  let cellsMs = 0;
   for (const cell of CELLS) {
     const browser = await side.start();
     const driver = await open(browser.url, site);
     const cellStartMs = systemClock.monotonicMs();
     await driver.run(cell);
-    cells += systemClock.monotonicMs() - cellStartMs;
+    cellsMs += systemClock.monotonicMs() - cellStartMs;
     await driver.close();
     await browser.end();
   }
-  return { whole: systemClock.monotonicMs() - startMs, cells };
+  return { wholeMs: systemClock.monotonicMs() - startMs, cellsMs };
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+const formatSeconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
 function tableLine(label: string, { base, ours, ratio }: Comparison): string {
   const spread = `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`;
-  return row([label, seconds(base.median), seconds(ours.median), spread]);
+  return row([label, formatSeconds(base.median), formatSeconds(ours.median), spread]);
 }
 
 async function measure(rounds: number): Promise<void> {
   const pages = await openPages(CELL_PAGES);
   const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
-  const session = (body: object): Side => ({
+  const sessionSide = (body: object): Side => ({
     start: async () => {
       const { id, connectUrl } = await server.createSession(body);
       return { url: connectUrl, end: () => server.release(id) };
@@ -81,11 +81,14 @@ async function measure(rounds: number): Promise<void> {
       return { url: browser.url, end: () => browser.close() };
     },
   };
-  const sides = { 'a session with defaults': session({}), 'without log and recording': session(WITHOUT_CAPTURE) };
+  const sides = {
+    'a session with defaults': sessionSide({}),
+    'without log and recording': sessionSide(WITHOUT_CAPTURE),
+  };
   try {
     await server.start();
     await liftLimits(server);
-    process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
+    process.stdout.write(`Measured on: ${inWords(await readMachine())}.\n\n`);
     process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
@@ -99,13 +102,13 @@ async function measure(rounds: number): Promise<void> {
         }
       }
       for (const [at, name] of Object.keys(sides).entries()) {
-        const compare = (part: keyof Timings): Comparison =>
+        const compare = (timing: keyof Timings): Comparison =>
           comparison(
-            handTimings.map(one => one[part]),
-            (sessionTimings[at] ?? []).map(one => one[part]),
+            handTimings.map(one => one[timing]),
+            (sessionTimings[at] ?? []).map(one => one[timing]),
           );
-        process.stdout.write(tableLine(`${client}, ${name}`, compare('whole')));
-        process.stdout.write(tableLine(`${client}, ${name}: the cells alone`, compare('cells')));
+        process.stdout.write(tableLine(`${client}, ${name}`, compare('wholeMs')));
+        process.stdout.write(tableLine(`${client}, ${name}: the cells alone`, compare('cellsMs')));
       }
     }
   } finally {

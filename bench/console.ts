@@ -16,7 +16,7 @@ import { keyWith } from '../tests/harness/operations.ts';
 import { insertSessions, insertUsageHistory } from '../tests/harness/past.ts';
 import { Person } from '../tests/harness/person.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { median } from './statistics.ts';
 
 const END_MS = 600_000;
@@ -31,7 +31,7 @@ const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, a
 
 const WINDOW = { width: DESK.width, height: DESK.height };
 
-const FIRST_PAINT = `new Promise(resolve => new PerformanceObserver(list => {
+const FIRST_PAINT_SCRIPT = `new Promise(resolve => new PerformanceObserver(list => {
   const [first] = list.getEntriesByName('first-contentful-paint');
   if (first) resolve(first.startTime);
 }).observe({ type: 'paint', buffered: true }))`;
@@ -47,7 +47,7 @@ async function measurePaint(page: Page, address: string): Promise<Paint> {
   await page.locator('main h1').waitFor();
   await page.getByText('Loading').first().waitFor({ state: 'detached' });
   const wholeMs = await page.evaluate<number>('performance.now()');
-  const firstMs = await page.evaluate<number>(FIRST_PAINT);
+  const firstMs = await page.evaluate<number>(FIRST_PAINT_SCRIPT);
   return { firstMs, wholeMs };
 }
 
@@ -142,7 +142,7 @@ async function measure(): Promise<void> {
       ),
       ...['/account', '/applications', '/tokens', '/host', '/outbox'],
     ];
-    process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`);
+    process.stdout.write(`Measured on: ${inWords(await readMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`);
     process.stdout.write('| Page | first paint p50 | worst | with its content p50 |\n| --- | ---: | ---: | ---: |\n');
     // Passkeys, and therefore approvals, need a host name instead of an IP address.
     const localUrl = server.url.replace('127.0.0.1', 'localhost');

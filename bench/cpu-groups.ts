@@ -30,7 +30,7 @@ export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   helpers: to.helpers - from.helpers,
 });
 
-export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, user) => sum + cpuSeconds[user], 0);
+export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, kind) => sum + cpuSeconds[kind], 0);
 
 /** A cgroup with the processes that are moved into it, and all processes that these start afterwards. */
 export class CpuGroup {
@@ -64,25 +64,25 @@ export class CpuGroup {
 }
 
 /** Counts the CPU seconds of one running server and its browsers. */
-export class ServerAccounts {
+export class ServerCpuMeter {
   readonly #pid: number;
   readonly #boxFolders: readonly string[];
   readonly #serverGroup: CpuGroup;
   readonly #postgresGroup: CpuGroup;
 
   constructor(server: TestServer, name: string) {
-    const install = `berth-${installIdOf(server.dataDir)}`;
+    const groupName = `berth-${installIdOf(server.dataDir)}`;
     this.#pid = server.pid;
-    this.#boxFolders = foldersNamed(install);
+    this.#boxFolders = foldersNamed(groupName);
     if (this.#boxFolders.length === 0)
       throw new Error(
-        `there is no cgroup ${install} below ${ROOT}. Run the benchmark as root, with the cpuacct controller mounted.`,
+        `there is no cgroup ${groupName} below ${ROOT}. Run the benchmark as root, with the cpuacct controller mounted.`,
       );
     this.#postgresGroup = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
     this.#serverGroup = new CpuGroup(`${name}-server`, [server.pid]);
   }
 
-  now(): CpuSeconds {
+  read(): CpuSeconds {
     const server = cpuSecondsOf([this.#pid]);
     return {
       chromium: this.#boxFolders.reduce((sum, folder) => sum + secondsIn(folder), 0),
@@ -102,7 +102,7 @@ export class ServerAccounts {
  * Runs the work with this process in a new group. `now` returns the CPU seconds of the processes that this process has
  * started, without the CPU seconds of this process itself.
  */
-export async function measureChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
+export async function measureChildren(name: string, work: (readSeconds: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);
   const ownSeconds = (): number => {
     const { user, system } = process.cpuUsage();

@@ -23,7 +23,7 @@ export async function measureCrowd(server: TestServer, sessions: number, settleM
   }> = [];
   const startMs = systemClock.monotonicMs();
   try {
-    const lane = async (): Promise<void> => {
+    const runLane = async (): Promise<void> => {
       for (let remaining = sessions; remaining > 0; remaining -= LANES) {
         const session = await server.createSession({ keepAlive: true });
         const connection = await CdpConnection.open(session.connectUrl);
@@ -32,7 +32,7 @@ export async function measureCrowd(server: TestServer, sessions: number, settleM
         await connection.visit(PAGE, page);
       }
     };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    await Promise.all(Array.from({ length: LANES }, runLane));
     const seconds = (systemClock.monotonicMs() - startMs) / 1000;
     await systemClock.sleep(settleMs);
     for (const { connection, page } of openedSessions)

@@ -3,14 +3,14 @@
 // of sessions. A block of sessions begins and ends when the pool is not starting browsers.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { measureChildren, type ServerAccounts, sumOf } from './cpu-groups.ts';
-import { byHandCycle, type Cycle, sessionCycle, untilRefilled } from './lifecycle.ts';
+import { measureChildren, type ServerCpuMeter, sumOf } from './cpu-groups.ts';
+import { type Cycle, runByHandCycle, runSessionCycle, untilRefilled } from './lifecycle.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
 const MINUTE_MS = 60_000;
 
 export interface Demand {
-  readonly what: string;
+  readonly name: string;
   /**
    * The number of concurrent clients. Each client repeatedly creates a session, opens a page and releases the session,
    * without a pause.
@@ -24,13 +24,13 @@ export interface Demand {
   readonly restMs: number;
 }
 
-export interface DemandFigure extends Pick<Demand, 'what'> {
+export interface DemandFigure extends Pick<Demand, 'name'> {
   readonly perMinute: Comparison;
-  readonly created: Comparison;
+  readonly createMs: Comparison;
   /** Until the browser has answered a command. By hand, the port listens before the browser can answer. */
-  readonly answered: Comparison;
-  readonly titled: Comparison;
-  readonly released: Comparison;
+  readonly responseMs: Comparison;
+  readonly titleMs: Comparison;
+  readonly releaseMs: Comparison;
   /**
    * The CPU time per cycle of all processes of the server and its browsers, or of the browsers started by hand. For the
    * server, it is measured until the pool has stopped starting browsers.
@@ -40,37 +40,37 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
 
 interface Block {
   readonly perMinute: number;
-  readonly created: number;
-  readonly answered: number;
-  readonly titled: number;
-  readonly released: number;
+  readonly createMs: number;
+  readonly responseMs: number;
+  readonly titleMs: number;
+  readonly releaseMs: number;
   readonly cpuSeconds: number;
 }
 
 export async function measureDemand(
   server: TestServer,
-  accounts: ServerAccounts,
+  cpuMeter: ServerCpuMeter,
   demand: Demand,
   isWarm: boolean,
 ): Promise<DemandFigure> {
   const byHand: Block[] = [];
   const ours: Block[] = [];
   const untilSettled = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
-  await sessionCycle(server); // the first round reads everything from disk
-  await byHandCycle();
+  await runSessionCycle(server); // the first round reads everything from disk
+  await runByHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
     await untilSettled();
     await measureChildren('by-hand', async seconds => {
-      byHand.push(await runBlock(demand, byHandCycle, async () => seconds()));
+      byHand.push(await runBlock(demand, runByHandCycle, async () => seconds()));
     });
     await untilSettled();
     await systemClock.sleep(demand.restMs);
-    const before = sumOf(accounts.now());
+    const before = sumOf(cpuMeter.read());
     const cpuSecondsUsed = async (): Promise<number> => {
       await untilSettled();
-      return sumOf(accounts.now()) - before;
+      return sumOf(cpuMeter.read()) - before;
     };
-    ours.push(await runBlock(demand, () => sessionCycle(server), cpuSecondsUsed));
+    ours.push(await runBlock(demand, () => runSessionCycle(server), cpuSecondsUsed));
   }
   const compareBlocks = (key: keyof Block): Comparison =>
     comparison(
@@ -78,35 +78,35 @@ export async function measureDemand(
       ours.map(each => each[key]),
     );
   return {
-    what: demand.what,
+    name: demand.name,
     perMinute: compareBlocks('perMinute'),
-    created: compareBlocks('created'),
-    answered: compareBlocks('answered'),
-    titled: compareBlocks('titled'),
-    released: compareBlocks('released'),
+    createMs: compareBlocks('createMs'),
+    responseMs: compareBlocks('responseMs'),
+    titleMs: compareBlocks('titleMs'),
+    releaseMs: compareBlocks('releaseMs'),
     cpuSeconds: compareBlocks('cpuSeconds'),
   };
 }
 
 async function runBlock(
   { lanes, cycles }: Demand,
-  cycle: () => Promise<Cycle>,
-  cpuSeconds: () => Promise<number>,
+  runCycle: () => Promise<Cycle>,
+  measureCpuSeconds: () => Promise<number>,
 ): Promise<Block> {
   const startMs = systemClock.monotonicMs();
   const finished: Cycle[] = [];
   let remaining = cycles;
-  const lane = async (): Promise<void> => {
-    while (remaining-- > 0) finished.push(await cycle());
+  const runLane = async (): Promise<void> => {
+    while (remaining-- > 0) finished.push(await runCycle());
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: lanes }, runLane));
   const durationMs = systemClock.monotonicMs() - startMs;
   return {
     perMinute: (cycles / durationMs) * MINUTE_MS,
-    created: median(finished.map(each => each.created)),
-    answered: median(finished.map(each => each['CDP answers'])),
-    titled: median(finished.map(each => each['page title'])),
-    released: median(finished.map(each => each.release)),
-    cpuSeconds: (await cpuSeconds()) / cycles,
+    createMs: median(finished.map(each => each.created)),
+    responseMs: median(finished.map(each => each['CDP answers'])),
+    titleMs: median(finished.map(each => each['page title'])),
+    releaseMs: median(finished.map(each => each.release)),
+    cpuSeconds: (await measureCpuSeconds()) / cycles,
   };
 }

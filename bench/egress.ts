@@ -16,7 +16,7 @@ const SMALL_REQUESTS = 20;
 const WARM_UP_ROUNDS = 2;
 
 export interface EgressFigure {
-  readonly what: string;
+  readonly name: string;
   /** MiB per second. */
   readonly throughput: Comparison;
   /** Milliseconds until the response to a request that needs a new connection. */
@@ -27,8 +27,8 @@ export interface EgressFigure {
 interface Side {
   readonly connection: CdpConnection;
   readonly page: string;
-  readonly large: number[];
-  readonly small: number[];
+  readonly throughputs: number[];
+  readonly firstByteTimes: number[];
 }
 
 export async function measureEgress(server: TestServer, rounds: number): Promise<readonly EgressFigure[]> {
@@ -64,19 +64,19 @@ async function release(server: TestServer, sessions: readonly CreatedSession[]):
   for (const { id } of sessions) await server.release(id);
 }
 
-const figure = (what: string, base: Side, ours: Side): EgressFigure => ({
-  what,
-  throughput: comparison(base.large, ours.large),
-  firstByte: comparison(base.small, ours.small),
-  addedMs: summary(base.small.map((ms, index) => (ours.small[index] ?? Number.NaN) - ms)),
+const figure = (name: string, base: Side, ours: Side): EgressFigure => ({
+  name,
+  throughput: comparison(base.throughputs, ours.throughputs),
+  firstByte: comparison(base.firstByteTimes, ours.firstByteTimes),
+  addedMs: summary(base.firstByteTimes.map((ms, index) => (ours.firstByteTimes[index] ?? Number.NaN) - ms)),
 });
 
 async function measureRound(side: Side, isCounted: boolean): Promise<void> {
   const largeMs = await evaluateMs(side, FETCH_LARGE);
   const smallMs = await evaluateMs(side, FETCH_SMALL);
   if (!isCounted) return;
-  side.large.push((LARGE_MIB * 1000) / largeMs);
-  side.small.push(smallMs);
+  side.throughputs.push((LARGE_MIB * 1000) / largeMs);
+  side.firstByteTimes.push(smallMs);
 }
 
 const FETCH_LARGE = `(async () => {
@@ -101,7 +101,7 @@ async function openSide(url: string, site: string): Promise<Side> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   await connection.visit(`${site}/`, page);
-  return { connection, page, large: [], small: [] };
+  return { connection, page, throughputs: [], firstByteTimes: [] };
 }
 
 async function evaluateMs({ connection, page }: Side, expression: string): Promise<number> {

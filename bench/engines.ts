@@ -11,9 +11,9 @@ import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { sessionCycle } from './lifecycle.ts';
-import { inWords, thisMachine } from './machine.ts';
-import { accountOf, descendants, type Memory, memoryOf } from './processes.ts';
+import { runSessionCycle } from './lifecycle.ts';
+import { inWords, readMachine } from './machine.ts';
+import { createCpuMeter, descendants, type Memory, memoryOf } from './processes.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const ROUNDS = 11;
@@ -25,7 +25,7 @@ const PAGE = 'data:text/html,<title>idle</title><h1>A page</h1>';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string' } } });
 const rounds = Number(values.rounds ?? ROUNDS);
-const machine = await thisMachine();
+const machine = await readMachine();
 const server = new TestServer(
   { env: { BERTH_SLOTS: '10', BERTH_WARM: '0', BERTH_ENGINE: undefined }, isMeasured: true },
   await freePort(),
@@ -33,8 +33,8 @@ const server = new TestServer(
 await server.start();
 try {
   await liftLimits(server);
-  const account = accountOf([server.pid]);
-  const life = await measureLife(() => account.seconds() + boxSeconds());
+  const cpuMeter = createCpuMeter([server.pid]);
+  const life = await measureLife(() => cpuMeter.seconds() + boxCpuSeconds());
   const idle = [];
   for (const engine of ENGINES) idle.push({ engine, memory: await measureIdle(engine) });
   process.stdout.write(`Measured on: ${inWords(machine)}\n\n${tables(life, idle)}`);
@@ -46,9 +46,9 @@ try {
  * The CPU seconds of all boxes of this server. Boxes do not stay in the server's cgroup, but join child groups of the
  * group read here. This group also counts child groups that have been removed.
  */
-function boxSeconds(): number {
-  const install = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();
-  return Number(readFileSync(`/sys/fs/cgroup/cpuacct/berth-${install}/cpuacct.usage`, 'utf8')) / 1e9;
+function boxCpuSeconds(): number {
+  const installId = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();
+  return Number(readFileSync(`/sys/fs/cgroup/cpuacct/berth-${installId}/cpuacct.usage`, 'utf8')) / 1e9;
 }
 
 interface Life {
@@ -62,25 +62,25 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
   const samples = ENGINES.map(engine => ({
     engine,
     cpu: [] as number[],
-    title: [] as number[],
-    release: [] as number[],
+    titleTimes: [] as number[],
+    releaseTimes: [] as number[],
   }));
   // The first cycle of each engine reads all files from disk.
-  for (const { engine } of samples) await sessionCycle(server, { browserSettings: { engine } });
+  for (const { engine } of samples) await runSessionCycle(server, { browserSettings: { engine } });
   for (let round = 0; round < rounds; round++)
-    for (const { engine, cpu, title, release } of samples) {
+    for (const { engine, cpu, titleTimes, releaseTimes } of samples) {
       const before = seconds();
-      const cycle = await sessionCycle(server, { browserSettings: { engine } });
+      const cycle = await runSessionCycle(server, { browserSettings: { engine } });
       await systemClock.sleep(REAP_MS);
       cpu.push(seconds() - before);
-      title.push(cycle['page title']);
-      release.push(cycle.release);
+      titleTimes.push(cycle['page title']);
+      releaseTimes.push(cycle.release);
     }
-  return samples.map(({ engine, cpu, title, release }) => ({
+  return samples.map(({ engine, cpu, titleTimes, releaseTimes }) => ({
     engine,
     cpuSeconds: summary(cpu),
-    titleMs: summary(title),
-    releaseMs: summary(release),
+    titleMs: summary(titleTimes),
+    releaseMs: summary(releaseTimes),
   }));
 }
 

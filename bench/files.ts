@@ -17,7 +17,7 @@ const MIB = 1024 ** 2;
 const SIZE_MIB = 256;
 const FILE_BYTES = SIZE_MIB * MIB;
 const DOWNLOAD_MS = 60_000;
-const MEGABYTE = Buffer.alloc(MIB, 'berth');
+const MIB_CHUNK = Buffer.alloc(MIB, 'berth');
 
 export interface FilesFigure {
   readonly name: 'upload' | 'download';
@@ -33,10 +33,10 @@ export async function measureFiles(server: TestServer, rounds: number): Promise<
     const link = await downloadOnce(server, session);
     const target = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
     for (let round = 0; round < rounds; round++) {
-      speeds.plainUp.push(await speed(() => send(plainServer.url, {})));
-      speeds.up.push(await speed(() => send(target, { authorization: `Bearer ${server.key}` })));
-      speeds.plainDown.push(await speed(() => receive(plainServer.url)));
-      speeds.down.push(await speed(() => receive(link)));
+      speeds.plainUp.push(await measureSpeed(() => send(plainServer.url, {})));
+      speeds.up.push(await measureSpeed(() => send(target, { authorization: `Bearer ${server.key}` })));
+      speeds.plainDown.push(await measureSpeed(() => receive(plainServer.url)));
+      speeds.down.push(await measureSpeed(() => receive(link)));
     }
   } finally {
     plainServer.close();
@@ -92,7 +92,7 @@ async function store(incoming: IncomingMessage, path: string): Promise<void> {
   await pipeline(incoming, createWriteStream(path, { flush: true }));
 }
 
-async function speed(work: () => Promise<void>): Promise<number> {
+async function measureSpeed(work: () => Promise<void>): Promise<number> {
   const startMs = performance.now();
   await work();
   return (1000 * SIZE_MIB) / (performance.now() - startMs);
@@ -119,7 +119,7 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
   });
   const body = function* () {
     yield head;
-    for (let i = 0; i < SIZE_MIB; i++) yield MEGABYTE;
+    for (let i = 0; i < SIZE_MIB; i++) yield MIB_CHUNK;
     yield tail;
   };
   await pipeline(Readable.from(body()), uploadRequest);
@@ -128,7 +128,7 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
 
 async function receive(url: string): Promise<void> {
   const downloadResponse = await fetch(url);
-  let bytes = 0;
-  for await (const chunk of downloadResponse.body ?? []) bytes += chunk.length;
-  if (bytes < FILE_BYTES) throw new Error(`${url} returned ${bytes} bytes, expected ${SIZE_MIB} MiB`);
+  let byteCount = 0;
+  for await (const chunk of downloadResponse.body ?? []) byteCount += chunk.length;
+  if (byteCount < FILE_BYTES) throw new Error(`${url} returned ${byteCount} bytes, expected ${SIZE_MIB} MiB`);
 }

@@ -3,7 +3,7 @@
 
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { evaluateIn, ownWindow } from './live-sides.ts';
+import { evaluateIn, openWindow } from './live-sides.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const RECORD_FIRST_SCREEN = `new MutationObserver((_, observer) => {
@@ -18,7 +18,7 @@ export async function measureFirstScreen(server: TestServer, visits: number): Pr
   const times: number[] = [];
   for (let visit = 0; visit < visits; visit++) {
     const browser = await PlainChromium.start();
-    const view = await ownWindow(browser);
+    const view = await openWindow(browser);
     await view.connection.send('Page.enable', {}, view.page);
     await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: RECORD_FIRST_SCREEN }, view.page);
     await view.connection.visit(link, view.page);

@@ -77,14 +77,14 @@ const commit = async (): Promise<void> => void (await bareRowPool.query('insert 
 
 async function run({ kind, count }: Round): Promise<number> {
   let startedCount = 0;
-  const lane = async (): Promise<void> => {
+  const runLane = async (): Promise<void> => {
     while (startedCount < count) {
       const nth = startedCount++;
       await (kind === 'place' ? place(nth) : commit());
     }
   };
   const startMs = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: AT_ONCE }, runLane));
   return systemClock.monotonicMs() - startMs;
 }
 

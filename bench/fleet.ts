@@ -22,7 +22,7 @@ import { CdpConnection } from './cdp-connection.ts';
 import { createFilledContext, startSession } from './contexts.ts';
 import type { Round } from './fleet-placer.ts';
 import { openSite } from './log-site.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { cpuSecondsOf, cpuSecondsWithEnded, descendants } from './processes.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
@@ -61,7 +61,7 @@ const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, call
 const extent = values.quick ? QUICK : FULL;
 
 interface Figure {
-  readonly what: string;
+  readonly name: string;
   readonly unit: string;
   readonly comparison: Comparison;
   readonly target: string;
@@ -113,7 +113,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     return { hosts: cpuSecondsOf(pids), postgres: cpuSecondsWithEnded([database.pid]) + cpuSecondsOf(backends) };
   };
   const placementCosts: CpuTimes[] = [];
-  const perSecond = async (kind: Round['kind']): Promise<number> => {
+  const measureRate = async (kind: Round['kind']): Promise<number> => {
     const before = readCpuTimes();
     const startMs = systemClock.monotonicMs();
     await Promise.all(
@@ -133,10 +133,10 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     return rate;
   };
   const [bareRates, placementRates]: [number[], number[]] = [[], []];
-  for (const kind of ['bare', 'place'] as const) await perSecond(kind);
+  for (const kind of ['bare', 'place'] as const) await measureRate(kind);
   for (let round = 0; round < extent.rounds; round += 1) {
-    bareRates.push(await perSecond('bare'));
-    placementRates.push(await perSecond('place'));
+    bareRates.push(await measureRate('bare'));
+    placementRates.push(await measureRate('place'));
   }
   for (const child of children) child.disconnect();
   const msPerPlacement = (counter: keyof CpuTimes): string =>
@@ -146,7 +146,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     ).toFixed(2);
   return {
     figure: {
-      ...{ what: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
+      ...{ name: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
       ...{
         comparison: comparison(bareRates, placementRates),
         target: '≥ 1,000 per s',
@@ -166,8 +166,8 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
     ...{ DATABASE_URL: HOSTS_DATABASE, ...store.env, BERTH_LOG_LEVEL: 'warn' },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
   };
-  const start = async (ownEnv: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
-    const options = { env: { ...env, ...ownEnv }, isMeasured: true, ...(key === undefined ? {} : { key }) };
+  const start = async (extraEnv: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
+    const options = { env: { ...env, ...extraEnv }, isMeasured: true, ...(key === undefined ? {} : { key }) };
     const server = new TestServer(options, await freePort());
     await server.start();
     scope.defer(() => server.close());
@@ -179,19 +179,24 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
   return { owner, front };
 }
 
-async function msOf(work: () => Promise<unknown>): Promise<number> {
+async function measureMs(work: () => Promise<unknown>): Promise<number> {
   const startMs = systemClock.monotonicMs();
   await work();
   return systemClock.monotonicMs() - startMs;
 }
 
 /**
- * Measures each side once per turn. The side that begins alternates. The first `uncounted` turns, in which code is
+ * Measures each side once per turn. The side that begins alternates. The first `uncountedTurns` turns, in which code is
  * compiled, are not included in the result.
  */
-async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
+async function measureInTurns(
+  turns: number,
+  base: () => Promise<number>,
+  ours: () => Promise<number>,
+  uncountedTurns = 1,
+) {
   const [baseTimes, ourTimes]: [number[], number[]] = [[], []];
-  for (let turn = 0; turn < uncounted; turn += 1) {
+  for (let turn = 0; turn < uncountedTurns; turn += 1) {
     await base();
     await ours();
   }
@@ -202,17 +207,18 @@ async function inTurns(turns: number, base: () => Promise<number>, ours: () => P
 }
 
 async function measureCreates(owner: TestServer, front: TestServer): Promise<Figure> {
-  const create = (entryServer: TestServer) => async (): Promise<number> => {
+  const timeCreate = (entryServer: TestServer) => async (): Promise<number> => {
     const ids: string[] = [];
-    const ms = await msOf(async () => ids.push((await entryServer.createSession({ keepAlive: true })).id));
+    const ms = await measureMs(async () => ids.push((await entryServer.createSession({ keepAlive: true })).id));
     for (const id of ids) await owner.release(id);
-    for (let leftMs = STEP_MS; leftMs > 0 && !(await isWarm(owner)); leftMs -= 100) await systemClock.sleep(100);
+    for (let remainingMs = STEP_MS; remainingMs > 0 && !(await isWarm(owner)); remainingMs -= 100)
+      await systemClock.sleep(100);
     return ms;
   };
-  const measuredTimes = await inTurns(extent.creates, create(owner), create(front), WARM_UP_CREATES);
+  const measuredTimes = await measureInTurns(extent.creates, timeCreate(owner), timeCreate(front), WARM_UP_CREATES);
   return {
     ...{
-      what: 'Create with a warm browser through a front, beside a direct one, p50',
+      name: 'Create with a warm browser through a front, beside a direct one, p50',
       unit: 'ms',
       comparison: measuredTimes,
     },
@@ -223,28 +229,28 @@ async function measureCreates(owner: TestServer, front: TestServer): Promise<Fig
 const isWarm = async (owner: TestServer): Promise<boolean> =>
   (await owner.operator<string>('/metrics')).text.includes('\nberth_warm_browsers 2\n');
 
-const list = (server: TestServer) => (): Promise<number> =>
-  msOf(async () => {
+const timeList = (server: TestServer) => (): Promise<number> =>
+  measureMs(async () => {
     const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LIST_LIMIT}`);
     if (status !== 200) throw new Error(text);
   });
 
 async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowBytes: number }> {
-  const timesOf = async (): Promise<number[]> => {
+  const measureTimes = async (): Promise<number[]> => {
     const times: number[] = [];
-    for (let turn = 0; turn < extent.lists; turn += 1) times.push(await list(owner)());
+    for (let turn = 0; turn < extent.lists; turn += 1) times.push(await timeList(owner)());
     return times;
   };
   await insertSessions(owner.applicationId, FEW_ROWS);
-  const fewRowsTimes = await timesOf();
+  const fewRowsTimes = await measureTimes();
   await hostsClient.query('delete from sessions');
   await insertSessions(owner.applicationId, extent.rows);
-  const measuredTimes = comparison(fewRowsTimes, await timesOf());
+  const measuredTimes = comparison(fewRowsTimes, await measureTimes());
   const { rows } = await hostsClient.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
     figure: {
       ...{
-        what: `List of the newest 100 sessions among ${extent.rows.toLocaleString('en')} rows, beside 1,000, p50`,
+        name: `List of the newest 100 sessions among ${extent.rows.toLocaleString('en')} rows, beside 1,000, p50`,
         unit: 'ms',
       },
       ...{ comparison: measuredTimes, target: '≤ 20 ms', isMet: measuredTimes.ours.median <= 20 },
@@ -267,19 +273,19 @@ async function insertSessions(application: string, rows: number): Promise<void> 
   await hostsClient.query('vacuum analyze sessions');
 }
 
-async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip: Figure; copied: number }> {
+async function measureHop(owner: TestServer, front: TestServer): Promise<{ roundTrip: Figure; copiedPerByte: number }> {
   const session = await owner.createSession({ keepAlive: true });
   const [direct, viaFront] = await Promise.all(
     [owner, front].map(server => CdpConnection.open(addressAt(server, session.connectUrl))),
   );
   if (!direct || !viaFront) throw new Error('one of the two CDP connections was not opened');
-  const trips = (connection: CdpConnection) => async (): Promise<number> => {
+  const timeRoundTrips = (connection: CdpConnection) => async (): Promise<number> => {
     const times: number[] = [];
     for (let call = 0; call < extent.calls; call += 1)
-      times.push(await msOf(() => connection.send('Browser.getVersion')));
+      times.push(await measureMs(() => connection.send('Browser.getVersion')));
     return median(times);
   };
-  const measuredTimes = await inTurns(extent.blocks, trips(direct), trips(viaFront));
+  const measuredTimes = await measureInTurns(extent.blocks, timeRoundTrips(direct), timeRoundTrips(viaFront));
   const page = await viaFront.attachToPage();
   await viaFront.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
   const before = bytesCopiedBy(front.pid);
@@ -289,11 +295,11 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip:
   await owner.release(session.id);
   const costMs = measuredTimes.ours.median - measuredTimes.base.median;
   return {
-    trip: {
-      ...{ what: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
+    roundTrip: {
+      ...{ name: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
       ...{ unit: 'ms', comparison: measuredTimes, target: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
     },
-    copied: bytesCopied / 2 / (extent.megabytes * 1024 ** 2),
+    copiedPerByte: bytesCopied / 2 / (extent.megabytes * 1024 ** 2),
   };
 }
 
@@ -306,8 +312,8 @@ async function measureContexts(): Promise<Figure> {
   scope.defer(() => site.close());
   const store = await startS3();
   scope.defer(() => store.close());
-  const startWithContext = async (ownEnv: Readonly<Record<string, string>>) => {
-    const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...ownEnv };
+  const startWithContext = async (extraEnv: Readonly<Record<string, string>>) => {
+    const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...extraEnv };
     const server = new TestServer({ env, isMeasured: true }, await freePort());
     await server.start();
     scope.defer(() => server.close());
@@ -317,11 +323,11 @@ async function measureContexts(): Promise<Figure> {
     return { start, sizeBytes };
   };
   const [disk, bucket] = [await startWithContext({}), await startWithContext(store.env)];
-  const measuredTimes = await inTurns(extent.contexts, disk.start, bucket.start);
+  const measuredTimes = await measureInTurns(extent.contexts, disk.start, bucket.start);
   const extraMs = measuredTimes.ours.median - measuredTimes.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
   return {
-    ...{ what: `Start with a context of ${size} from a bucket, beside the disk, p50 (${extraMs.toFixed(0)} ms more)` },
+    ...{ name: `Start with a context of ${size} from a bucket, beside the disk, p50 (${extraMs.toFixed(0)} ms more)` },
     ...{ unit: 'ms', comparison: measuredTimes, target: '', isMet: true },
   };
 }
@@ -333,13 +339,13 @@ function bytesCopiedBy(pid: number): number {
   return byteCount('rchar') + byteCount('wchar');
 }
 
-const row = ({ what, unit, comparison: { base, ours, ratio }, target: targetText, isMet }: Figure): string =>
-  `| ${what}, ${unit} | ${digits(base.median)} | ${digits(ours.median)} | ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}) | ${targetText}${isMet ? '' : ', **missed**'} |\n`;
+const row = ({ name, unit, comparison: { base, ours, ratio }, target: targetText, isMet }: Figure): string =>
+  `| ${name}, ${unit} | ${formatNumber(base.median)} | ${formatNumber(ours.median)} | ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}) | ${targetText}${isMet ? '' : ', **missed**'} |\n`;
 
-const digits = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
+const formatNumber = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
 
 async function measure(): Promise<void> {
-  process.stdout.write(`Measured on: ${inWords(await thisMachine())}\n\n`);
+  process.stdout.write(`Measured on: ${inWords(await readMachine())}\n\n`);
   process.stdout.write('| | baseline | median | ratio (min–max) | asked for |\n| --- | ---: | ---: | ---: | --- |\n');
   const notes: string[] = [];
   if (isSelected('placements')) {
@@ -351,9 +357,9 @@ async function measure(): Promise<void> {
     const { owner, front } = await startHosts();
     if (isSelected('creates')) process.stdout.write(row(await measureCreates(owner, front)));
     if (isSelected('hop')) {
-      const { trip, copied } = await measureHop(owner, front);
-      process.stdout.write(row(trip));
-      notes.push(`A front reads and writes ${copied.toFixed(2)} bytes for each byte of a result.`);
+      const { roundTrip, copiedPerByte } = await measureHop(owner, front);
+      process.stdout.write(row(roundTrip));
+      notes.push(`A front reads and writes ${copiedPerByte.toFixed(2)} bytes for each byte of a result.`);
     }
     if (isSelected('list')) {
       const { figure, rowBytes } = await measureLists(owner);

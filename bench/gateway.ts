@@ -33,7 +33,7 @@ export interface Measure {
   readonly name: string;
   readonly unit: 'ms' | 'per s';
   readonly target: number;
-  block(side: Side): Promise<number>;
+  measureBlock(side: Side): Promise<number>;
 }
 
 const evaluate = ({ connection, page }: Side): Promise<unknown> =>
@@ -44,26 +44,32 @@ export const MEASURES: readonly Measure[] = [
     name: 'Browser.getVersion, p50',
     unit: 'ms',
     target: 1.25,
-    block: side => typicalMs(300, () => side.connection.send('Browser.getVersion')),
+    measureBlock: side => measureMedianMs(300, () => side.connection.send('Browser.getVersion')),
   },
-  { name: 'Runtime.evaluate, p50', unit: 'ms', target: 1.15, block: side => typicalMs(150, () => evaluate(side)) },
+  {
+    name: 'Runtime.evaluate, p50',
+    unit: 'ms',
+    target: 1.15,
+    measureBlock: side => measureMedianMs(150, () => evaluate(side)),
+  },
   {
     name: `Runtime.evaluate, ${IN_FLIGHT} in flight`,
     unit: 'per s',
     target: 0.95,
-    block: side => evaluationsPerSecond(2_000, side),
+    measureBlock: side => evaluationsPerSecond(2_000, side),
   },
   {
     name: '1 MB result, p50',
     unit: 'ms',
     target: 1.05,
-    block: ({ connection, page }) => typicalMs(8, () => connection.evaluate('megabyte', page)),
+    measureBlock: ({ connection, page }) => measureMedianMs(8, () => connection.evaluate('megabyte', page)),
   },
   {
     name: 'Page.captureScreenshot, p50',
     unit: 'ms',
     target: 1.05,
-    block: ({ connection, page }) => typicalMs(5, () => connection.send('Page.captureScreenshot', {}, page)),
+    measureBlock: ({ connection, page }) =>
+      measureMedianMs(5, () => connection.send('Page.captureScreenshot', {}, page)),
   },
 ];
 
@@ -72,7 +78,7 @@ export async function measureGateway(server: TestServer, pairs: number): Promise
   const proxy = await startPassThrough(browser.url);
   const session = await server.createSession();
   const urls = [browser.url, session.connectUrl, proxy.url];
-  const sides = await Promise.all(urls.map(prepare));
+  const sides = await Promise.all(urls.map(prepareSide));
   const figures: GatewayFigure[] = [];
   for (const measure of MEASURES) figures.push(await compare(measure, sides, pairs));
   for (const { connection } of sides) connection.close();
@@ -83,27 +89,27 @@ export async function measureGateway(server: TestServer, pairs: number): Promise
 }
 
 async function compare(measure: Measure, sides: readonly Side[], pairs: number): Promise<GatewayFigure> {
-  const [direct = [], gateway = [], passThrough = []] = await inTurns(measure, sides, pairs);
+  const [direct = [], gateway = [], passThrough = []] = await measureInTurns(measure, sides, pairs);
   const { name, unit, target } = measure;
   return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
 }
 
 /** Measures the sides in alternating blocks, and returns the results by side. */
-export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
+export async function measureInTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
-  for (const side of sides) await measure.block(side); // fills caches
+  for (const side of sides) await measure.measureBlock(side); // fills caches
   for (let pair = 0; pair < pairs; pair++) {
     // Each pair begins with another side, so that no side always follows the slowest one.
     for (const offset of sides.keys()) {
       const index = (pair + offset) % sides.length;
       const side = sides[index];
-      if (side) blocks[index]?.push(await measure.block(side));
+      if (side) blocks[index]?.push(await measure.measureBlock(side));
     }
   }
   return blocks;
 }
 
-export async function prepare(url: string): Promise<Side> {
+export async function prepareSide(url: string): Promise<Side> {
   const connection = await CdpConnection.open(url);
   // A separate window: a background tab is not painted, and its screenshot never completes.
   const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', newWindow: true });
@@ -114,7 +120,7 @@ export async function prepare(url: string): Promise<Side> {
   return { connection, page };
 }
 
-async function typicalMs(count: number, work: () => Promise<unknown>): Promise<number> {
+async function measureMedianMs(count: number, work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let sample = 0; sample < count; sample++) {
     const start = systemClock.monotonicMs();
@@ -127,11 +133,11 @@ async function typicalMs(count: number, work: () => Promise<unknown>): Promise<n
 /** Commands per second while `IN_FLIGHT` commands are always pending. */
 async function evaluationsPerSecond(count: number, side: Side): Promise<number> {
   let startedCount = 0;
-  const lane = async (): Promise<void> => {
+  const runLane = async (): Promise<void> => {
     while (startedCount++ < count) await evaluate(side);
   };
   const start = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  await Promise.all(Array.from({ length: IN_FLIGHT }, runLane));
   return (count / (systemClock.monotonicMs() - start)) * 1000;
 }
 

@@ -6,7 +6,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type ServerAccounts, sumOf } from './cpu-groups.ts';
+import { type ServerCpuMeter, sumOf } from './cpu-groups.ts';
 import { memoryOfBoxes } from './memory.ts';
 import { descendants, memoryOf, processesWithPath } from './processes.ts';
 
@@ -30,7 +30,7 @@ export interface ServerFigure {
 export interface HeldFigures {
   readonly server: readonly ServerFigure[];
   readonly sessions: number;
-  readonly why: string;
+  readonly stopReason: string;
   readonly privateMibEach: number;
   readonly pssMibEach: number;
 }
@@ -40,9 +40,9 @@ export interface HeldExtent {
   /** The duration of a measurement of the server. */
   readonly idleMs: number;
   /** The wait before the first measurement, after which a server without sessions is idle. */
-  readonly untilRestMs: number;
+  readonly serverSettleMs: number;
   /** The time after which the recording of the first picture of a page is encoded and stored. */
-  readonly untilIdleMs: number;
+  readonly pageSettleMs: number;
 }
 
 interface HeldSession {
@@ -56,28 +56,28 @@ const RELEASED_AT_ONCE = 8;
 
 export async function measureHeldSessions(
   server: TestServer,
-  accounts: ServerAccounts,
+  cpuMeter: ServerCpuMeter,
   extent: HeldExtent,
 ): Promise<HeldFigures> {
   const openSessions: HeldSession[] = [];
-  await systemClock.sleep(extent.untilRestMs);
-  const serverFigures = [await measureServer(server, accounts, 0, extent.idleMs)];
-  let why = 'the limit of this bench';
+  await systemClock.sleep(extent.serverSettleMs);
+  const serverFigures = [await measureServer(server, cpuMeter, 0, extent.idleMs)];
+  let stopReason = 'the limit of this bench';
   try {
     while (openSessions.length < extent.maxSessions) {
       if (freeKib() < FREE_KIB) {
-        why = 'memory';
+        stopReason = 'memory';
         break;
       }
       try {
         openSessions.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
         if (openSessions.length === IDLE_SESSIONS) {
-          await systemClock.sleep(extent.untilIdleMs);
-          serverFigures.push(await measureServer(server, accounts, openSessions.length, extent.idleMs));
+          await systemClock.sleep(extent.pageSettleMs);
+          serverFigures.push(await measureServer(server, cpuMeter, openSessions.length, extent.idleMs));
         }
       } catch (error) {
         if (openSessions.length === 0) throw error;
-        why = error instanceof Error ? error.message : String(error);
+        stopReason = error instanceof Error ? error.message : String(error);
         break;
       }
     }
@@ -86,7 +86,7 @@ export async function measureHeldSessions(
     return {
       server: serverFigures,
       sessions: responseResults.filter(Boolean).length,
-      why,
+      stopReason,
       privateMibEach: boxMemory.privateMib / openSessions.length,
       pssMibEach: boxMemory.pssMib / openSessions.length,
     };
@@ -116,14 +116,14 @@ async function isResponsive({ connection, page }: HeldSession): Promise<boolean>
 
 async function measureServer(
   server: TestServer,
-  accounts: ServerAccounts,
+  cpuMeter: ServerCpuMeter,
   sessions: number,
   idleMs: number,
 ): Promise<ServerFigure> {
-  const serverCpuSeconds = (): number => sumOf({ ...accounts.now(), chromium: 0 });
-  const [before, beganMs] = [serverCpuSeconds(), systemClock.monotonicMs()];
+  const serverCpuSeconds = (): number => sumOf({ ...cpuMeter.read(), chromium: 0 });
+  const [before, startMs] = [serverCpuSeconds(), systemClock.monotonicMs()];
   await systemClock.sleep(idleMs);
-  const minutes = (systemClock.monotonicMs() - beganMs) / MINUTE_MS;
+  const minutes = (systemClock.monotonicMs() - startMs) / MINUTE_MS;
   return {
     sessions,
     nodeRssMib: residentMib(server.pid),

@@ -25,13 +25,13 @@ export const lastingTables = (engines: readonly EngineFigures[]): string =>
 const demandTable = (figures: readonly DemandFigure[]): string =>
   table(
     ['Under demand, medians', 'by hand', 'Berth', 'ratio (min–max)'],
-    figures.flatMap(({ what, perMinute, created, answered, titled, released, cpuSeconds }) => [
-      comparisonCells(`${what}: sessions a minute`, perMinute, 1),
-      comparisonCells(`${what}: created, ms`, created, 0),
-      comparisonCells(`${what}: CDP answers, ms`, answered, 0),
-      comparisonCells(`${what}: page title, ms`, titled, 0),
-      comparisonCells(`${what}: release answered, ms`, released, 0),
-      comparisonCells(`${what}: CPU s a session`, cpuSeconds, 2),
+    figures.flatMap(({ name, perMinute, createMs, responseMs, titleMs, releaseMs, cpuSeconds }) => [
+      comparisonCells(`${name}: sessions a minute`, perMinute, 1),
+      comparisonCells(`${name}: created, ms`, createMs, 0),
+      comparisonCells(`${name}: CDP answers, ms`, responseMs, 0),
+      comparisonCells(`${name}: page title, ms`, titleMs, 0),
+      comparisonCells(`${name}: release answered, ms`, releaseMs, 0),
+      comparisonCells(`${name}: CPU s a session`, cpuSeconds, 2),
     ]),
   );
 
@@ -42,7 +42,7 @@ const lifeTable = (figures: readonly LifeFigure[]): string =>
       step,
       byHand.toFixed(3),
       sumOf(ours).toFixed(3),
-      ...PROCESS_KINDS.map(user => ours[user].toFixed(3)),
+      ...PROCESS_KINDS.map(kind => ours[kind].toFixed(3)),
     ]),
   );
 
@@ -58,12 +58,12 @@ const serverTable = ({ server }: HeldFigures): string =>
     ]),
   );
 
-const heldLine = ({ sessions, why, privateMibEach, pssMibEach }: HeldFigures): string =>
-  `Open at once, each with a page: ${sessions} respond (limited by ${why}); ${privateMibEach.toFixed(0)} MiB private each, ` +
+const heldLine = ({ sessions, stopReason, privateMibEach, pssMibEach }: HeldFigures): string =>
+  `Open at once, each with a page: ${sessions} respond (limited by ${stopReason}); ${privateMibEach.toFixed(0)} MiB private each, ` +
   `${pssMibEach.toFixed(0)} MiB PSS.`;
 
-const comparisonCells = (what: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [
-  what,
+const comparisonCells = (name: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [
+  name,
   base.median.toFixed(digits),
   ours.median.toFixed(digits),
   `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`,

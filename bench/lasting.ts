@@ -7,12 +7,12 @@ import { withTimeout } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { ServerAccounts } from './cpu-groups.ts';
+import { ServerCpuMeter } from './cpu-groups.ts';
 import { type DemandFigure, measureDemand } from './demand.ts';
 import { type HeldFigures, measureHeldSessions } from './held.ts';
 import { type EngineFigures, lastingTables } from './lasting-table.ts';
 import { type LifeFigure, measureLife } from './life.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 
 const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
 const MARKS = ['<!-- bench:lasting -->\n', '\n<!-- /bench:lasting -->'] as const;
@@ -33,8 +33,8 @@ const FULL = {
   lives: 5,
   held: 140,
   serverMs: 60_000,
-  untilRestMs: 90_000,
-  untilIdleMs: 90_000,
+  serverSettleMs: 90_000,
+  pageSettleMs: 90_000,
 };
 const QUICK = {
   cycles: 6,
@@ -44,8 +44,8 @@ const QUICK = {
   lives: 1,
   held: 10,
   serverMs: 10_000,
-  untilRestMs: 2_000,
-  untilIdleMs: 2_000,
+  serverSettleMs: 2_000,
+  pageSettleMs: 2_000,
 };
 
 const { values } = parseArgs({
@@ -66,30 +66,30 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
   const { cycles, coldCycles, restMs } = extent;
   const blocks = { burst: { cycles: BURST, restMs }, cold: { cycles: coldCycles, restMs: 0 } };
   const demands: DemandFigure[] = [];
-  const measure = async (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) => {
-    const block = what === 'burst' || what === 'cold' ? blocks[what] : { cycles, restMs: 0 };
-    const figure = await measureDemand(server, accounts, { what, rounds, lanes, ...block }, isWarm);
+  const measure = async (server: TestServer, cpuMeter: ServerCpuMeter, part: Part, lanes: number, isWarm = true) => {
+    const block = part === 'burst' || part === 'cold' ? blocks[part] : { cycles, restMs: 0 };
+    const figure = await measureDemand(server, cpuMeter, { name: part, rounds, lanes, ...block }, isWarm);
     // Printed at once, because a later part may fail.
     process.stderr.write(`${lastingTables([{ engine, demands: [figure] }])}\n\n`);
     return figure;
   };
   if (isSelected('back to back') || isSelected('four at once'))
-    await withServer(engine, undefined, async (server, accounts) => {
-      if (isSelected('back to back')) demands.push(await measure(server, accounts, 'back to back', 1));
-      if (isSelected('four at once')) demands.push(await measure(server, accounts, 'four at once', 4));
+    await withServer(engine, undefined, async (server, cpuMeter) => {
+      if (isSelected('back to back')) demands.push(await measure(server, cpuMeter, 'back to back', 1));
+      if (isSelected('four at once')) demands.push(await measure(server, cpuMeter, 'four at once', 4));
     });
   if (isSelected('burst'))
-    await withServer(engine, BURST_WARM, async (server, accounts) => {
-      demands.push(await measure(server, accounts, 'burst', BURST));
+    await withServer(engine, BURST_WARM, async (server, cpuMeter) => {
+      demands.push(await measure(server, cpuMeter, 'burst', BURST));
     });
   const figures: { life?: readonly LifeFigure[]; held?: HeldFigures } = {};
-  await withServer(engine, 0, async (server, accounts) => {
-    if (isSelected('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
-    if (isSelected('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
+  await withServer(engine, 0, async (server, cpuMeter) => {
+    if (isSelected('cold')) demands.push(await measure(server, cpuMeter, 'cold', 1, false));
+    if (isSelected('life')) figures.life = await measureLife(server, cpuMeter, extent.lives, extent.idleMs);
     if (isSelected('held'))
-      figures.held = await measureHeldSessions(server, accounts, {
+      figures.held = await measureHeldSessions(server, cpuMeter, {
         ...{ maxSessions: extent.held, idleMs: extent.serverMs },
-        ...{ untilRestMs: extent.untilRestMs, untilIdleMs: extent.untilIdleMs },
+        ...{ serverSettleMs: extent.serverSettleMs, pageSettleMs: extent.pageSettleMs },
       });
   });
   return { engine, demands, ...figures };
@@ -99,7 +99,7 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
 async function withServer(
   engine: string,
   warm: number | undefined,
-  work: (server: TestServer, accounts: ServerAccounts) => Promise<void>,
+  work: (server: TestServer, cpuMeter: ServerCpuMeter) => Promise<void>,
 ): Promise<void> {
   const env = {
     BERTH_SLOTS: String(SLOTS),
@@ -107,15 +107,15 @@ async function withServer(
     BERTH_ENGINE: engine === 'chromium' ? undefined : engine,
   };
   const server = new TestServer({ env, isMeasured: true }, await freePort());
-  let accounts: ServerAccounts | undefined;
+  let cpuMeter: ServerCpuMeter | undefined;
   try {
     await server.start();
     await liftLimits(server);
-    accounts = new ServerAccounts(server, String(warm ?? 'default'));
-    await work(server, accounts);
+    cpuMeter = new ServerCpuMeter(server, String(warm ?? 'default'));
+    await work(server, cpuMeter);
   } finally {
     await server.close();
-    await accounts?.close();
+    await cpuMeter?.close();
   }
 }
 
@@ -128,7 +128,7 @@ function writeReport(markdown: string): void {
 }
 
 try {
-  const machine = await thisMachine();
+  const machine = await readMachine();
   const engines: EngineFigures[] = [];
   for (const engine of values.engine)
     engines.push(await withTimeout(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));

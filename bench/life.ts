@@ -3,7 +3,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type CpuSeconds, difference, measureChildren, PROCESS_KINDS, type ServerAccounts } from './cpu-groups.ts';
+import { type CpuSeconds, difference, measureChildren, PROCESS_KINDS, type ServerCpuMeter } from './cpu-groups.ts';
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
@@ -26,7 +26,7 @@ interface StartedBrowser {
 
 export async function measureLife(
   server: TestServer,
-  accounts: ServerAccounts,
+  cpuMeter: ServerCpuMeter,
   rounds: number,
   idleMs: number,
 ): Promise<readonly LifeFigure[]> {
@@ -44,7 +44,7 @@ export async function measureLife(
       const session = await server.createSession();
       return { url: session.connectUrl, end: () => server.release(session.id) };
     };
-    ours.push(differencesOf(await runLife(start, () => accounts.now(), idleMs), difference));
+    ours.push(differencesOf(await runLife(start, () => cpuMeter.read(), idleMs), difference));
   }
   return STEPS.map((step, index) => ({
     step,
@@ -60,9 +60,9 @@ async function runLife<T>(
   idleMs: number,
 ): Promise<readonly T[]> {
   const readings = [readCpuTime()];
-  const life = await start();
+  const startedBrowser = await start();
   readings.push(readCpuTime());
-  const connection = await CdpConnection.open(life.url);
+  const connection = await CdpConnection.open(startedBrowser.url);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   await connection.evaluate('document.title', page);
@@ -70,7 +70,7 @@ async function runLife<T>(
   await systemClock.sleep(idleMs);
   readings.push(readCpuTime());
   connection.close();
-  await life.end();
+  await startedBrowser.end();
   readings.push(readCpuTime());
   await systemClock.sleep(AFTERWARDS_MS);
   return [...readings, readCpuTime()];
@@ -83,8 +83,8 @@ const differencesOf = <T, D>(readings: readonly T[], subtract: (from: T, to: T) 
   });
 
 function mediansOf(all: readonly CpuSeconds[]): CpuSeconds {
-  const [chromium = 0, server = 0, postgres = 0, helpers = 0] = PROCESS_KINDS.map(user =>
-    median(all.map(used => used[user])),
+  const [chromium = 0, server = 0, postgres = 0, helpers = 0] = PROCESS_KINDS.map(kind =>
+    median(all.map(cpuSeconds => cpuSeconds[kind])),
   );
   return { chromium, server, postgres, helpers };
 }

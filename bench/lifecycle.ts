@@ -32,7 +32,7 @@ type Step = (typeof STEPS)[number];
 export type Cycle = Readonly<Record<Step, number>>;
 
 export interface LifecycleFigure {
-  readonly what: string;
+  readonly name: string;
   readonly step: string;
   /** The target: an upper limit in milliseconds, or for the ratio to a browser started by hand. */
   readonly target: { readonly ms: number } | { readonly ratio: number };
@@ -45,21 +45,21 @@ interface StartedBrowser {
 }
 
 const CASES = [
-  { what: 'empty body', body: {}, titleRatio: 0.35 },
-  { what: 'every warm setting', body: { browserSettings: SETTINGS }, titleRatio: 0.5 },
+  { name: 'empty body', body: {}, titleRatio: 0.35 },
+  { name: 'every warm setting', body: { browserSettings: SETTINGS }, titleRatio: 0.5 },
 ] as const;
 
 export async function measureLifecycle(server: TestServer, rounds: number): Promise<readonly LifecycleFigure[]> {
   const figures: LifecycleFigure[] = [];
-  for (const { what, body, titleRatio } of CASES) {
+  for (const { name, body, titleRatio } of CASES) {
     const byHand: Cycle[] = [];
     const ours: Cycle[] = [];
-    await sessionCycle(server, body); // the first round reads everything from disk, and fills the pool
-    await byHandCycle();
+    await runSessionCycle(server, body); // the first round reads everything from disk, and fills the pool
+    await runByHandCycle();
     for (let round = 0; round < rounds; round++) {
-      byHand.push(await byHandCycle());
+      byHand.push(await runByHandCycle());
       await untilRefilled(server);
-      ours.push(await sessionCycle(server, body));
+      ours.push(await runSessionCycle(server, body));
     }
     const targets = {
       created: { ms: 15 },
@@ -69,7 +69,7 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
     };
     for (const step of STEPS) {
       const timesOf = (cycles: readonly Cycle[]): number[] => cycles.map(cycle => cycle[step]);
-      figures.push({ what, step, target: targets[step], comparison: comparison(timesOf(byHand), timesOf(ours)) });
+      figures.push({ name, step, target: targets[step], comparison: comparison(timesOf(byHand), timesOf(ours)) });
     }
   }
   return figures;
@@ -80,51 +80,52 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
  * block that caused it.
  */
 export async function untilRefilled(server: TestServer): Promise<void> {
-  let previousWaiting = -1;
-  const counts = async () => {
+  let previousWarmBrowsers = -1;
+  const readCounts = async () => {
     const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
-    const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
+    const [warmBrowsers, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
     const unstored = count('berth_recordings_unstored');
-    const isSettled = waiting > 0 && waiting === boxes && waiting === previousWaiting && unstored === 0;
-    previousWaiting = waiting;
+    const isSettled =
+      warmBrowsers > 0 && warmBrowsers === boxes && warmBrowsers === previousWarmBrowsers && unstored === 0;
+    previousWarmBrowsers = warmBrowsers;
     if (!isSettled) await systemClock.sleep(SETTLED_MS);
-    return { isStill: isSettled, waiting, boxes, unstored };
+    return { isSettled, warmBrowsers, boxes, unstored };
   };
-  await eventually('the warm browsers', counts, ({ isStill }) => isStill, REFILL_TIMEOUT_MS);
+  await eventually('the warm browsers', readCounts, ({ isSettled }) => isSettled, REFILL_TIMEOUT_MS);
 }
 
 /** A pool that starts no browser for this long is full. */
 const SETTLED_MS = 400;
 
-export const sessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>
-  cycle(async () => {
+export const runSessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>
+  runCycle(async () => {
     const session = await server.createSession(body);
     return { url: session.connectUrl, end: () => server.release(session.id) };
   });
 
-export const byHandCycle = (): Promise<Cycle> =>
-  cycle(async () => {
+export const runByHandCycle = (): Promise<Cycle> =>
+  runCycle(async () => {
     const browser = await PlainChromium.start();
     return { url: browser.url, end: () => browser.close() };
   });
 
-async function cycle(start: () => Promise<StartedBrowser>): Promise<Cycle> {
+async function runCycle(start: () => Promise<StartedBrowser>): Promise<Cycle> {
   const startMs = systemClock.monotonicMs();
   const since = (from: number): number => systemClock.monotonicMs() - from;
   const { url, end } = await start();
   const created = since(startMs);
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
-  const responded = since(startMs);
+  const firstResponseMs = since(startMs);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   const title = await connection.evaluate('document.title', page);
   if (title !== TITLE)
     throw new Error(`the page has the title ${JSON.stringify(title)} instead of ${JSON.stringify(TITLE)}`);
-  const titled = since(startMs);
+  const titleMs = since(startMs);
   connection.close();
   const releaseStartMs = systemClock.monotonicMs();
   await end();
-  return { created, 'CDP answers': responded, 'page title': titled, release: since(releaseStartMs) };
+  return { created, 'CDP answers': firstResponseMs, 'page title': titleMs, release: since(releaseStartMs) };
 }

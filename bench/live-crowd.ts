@@ -7,7 +7,7 @@ import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { LiveViewer } from '../tests/harness/live-viewer.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { ownWindow, startRelay } from './live-sides.ts';
+import { openWindow, startRelay } from './live-sides.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
 import { cpuSecondsOf, pidsOutsideBoxes } from './processes.ts';
 
@@ -42,12 +42,12 @@ export async function measureLiveCrowd(server: TestServer, seconds: number): Pro
 async function measureRelay(page: string, address: string, seconds: number): Promise<CrowdCost> {
   process.stderr.write(`bench: ${RELAY_VIEWERS} at the relay, ${page}\n`);
   const browser = await PlainChromium.start();
-  const source = await ownWindow(browser);
+  const source = await openWindow(browser);
   await source.connection.visit(address, source.page);
   const relay = await startRelay(browser.url, source.targetId);
   const crowd = await openRelayViewers(relay.url, RELAY_VIEWERS);
   try {
-    return { page, way: 'relay by hand', ...(await costOf(crowd, RELAY_VIEWERS, () => [relay.pid], seconds)) };
+    return { page, way: 'relay by hand', ...(await measureCost(crowd, RELAY_VIEWERS, () => [relay.pid], seconds)) };
   } finally {
     await crowd.leave();
     relay.end();
@@ -70,7 +70,7 @@ async function measureLiveView(
   for (const viewers of VIEWER_COUNTS) {
     process.stderr.write(`bench: ${viewers} at the live view, ${page}\n`);
     const crowd = await openLiveViewers(body.debuggerUrl, viewers);
-    costs.push({ page, way: 'Berth', ...(await costOf(crowd, viewers, () => pidsOutsideBoxes(server), seconds)) });
+    costs.push({ page, way: 'Berth', ...(await measureCost(crowd, viewers, () => pidsOutsideBoxes(server), seconds)) });
     await crowd.leave();
   }
   connection.close();
@@ -78,7 +78,7 @@ async function measureLiveView(
   return costs;
 }
 
-async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number[], seconds: number) {
+async function measureCost(crowd: Crowd, viewers: number, pids: () => readonly number[], seconds: number) {
   await systemClock.sleep(SETTLE_MS);
   const before = { cpu: cpuSecondsOf(pids()), frameCounts: crowd.frameCounts(), ms: systemClock.monotonicMs() };
   await systemClock.sleep(seconds * 1000);
@@ -91,7 +91,7 @@ async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number
 async function openLiveViewers(url: string, count: number): Promise<Crowd> {
   const viewers = await Promise.all(Array.from({ length: count }, () => LiveViewer.open(url)));
   return {
-    frameCounts: () => viewers.map(({ frameCount: frames }) => frames),
+    frameCounts: () => viewers.map(({ frameCount }) => frameCount),
     leave: async () => {
       await Promise.all(viewers.map(viewer => viewer.close()));
     },

@@ -1,9 +1,9 @@
-// Measures how long the canvas of the live view takes to show a change in the page, the effect of a click on the canvas,
-// and the effect of a click after five seconds of mouse moves at 1000 per second.
+// Measures how long the canvas of the live view takes to show a change in the page, the effect of a click on the
+// canvas, and the effect of a click after five seconds of mouse moves at 1000 per second.
 import { systemClock } from '../server/kit/clock.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { evaluateIn, type LiveSide, liveSide, rawSide } from './live-sides.ts';
+import { evaluateIn, type LiveSide, openLiveSide, openRawSide } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;
 /**
@@ -21,7 +21,7 @@ export interface Latency {
 }
 
 export interface LatencyFigure {
-  readonly what: string;
+  readonly name: string;
   readonly target: string;
   readonly raw: Latency;
   readonly ours: Latency;
@@ -29,31 +29,31 @@ export interface LatencyFigure {
 
 type Sample = (side: LiveSide, n: number) => Promise<number>;
 
-const change: Sample = async ({ source, view }, n) => {
-  const [atMs, white] = await evaluateIn<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
-  return (await evaluateIn<number>(view, `shownAt(${white}, ${atMs})`)) - atMs;
+const sampleChange: Sample = async ({ source, view }, n) => {
+  const [atMs, isWhite] = await evaluateIn<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
+  return (await evaluateIn<number>(view, `shownAt(${isWhite}, ${atMs})`)) - atMs;
 };
 
-const press: Sample = async ({ view }, n) => {
+const samplePress: Sample = async ({ view }, n) => {
   await systemClock.sleep(pauseOf(n));
   const { x, y } = await evaluateIn<{ x: number; y: number }>(
     view,
     `(({ left, top }) => ({ x: left + 60, y: top + 60 }))(document.getElementById('canvas').getBoundingClientRect())`,
   );
-  const white = await evaluateIn<boolean>(view, 'isWhite()');
+  const isWhite = await evaluateIn<boolean>(view, 'isWhite()');
   const event = { x, y, button: 'left', clickCount: 1 };
-  const pressed = { type: 'mousePressed', buttons: 1, ...event };
-  await view.connection.send('Input.dispatchMouseEvent', pressed, view.page);
+  const pressEvent = { type: 'mousePressed', buttons: 1, ...event };
+  await view.connection.send('Input.dispatchMouseEvent', pressEvent, view.page);
   const atMs = await evaluateIn<number>(view, 'pressedAt');
-  const shownMs = await evaluateIn<number>(view, `shownAt(${!white}, ${atMs})`);
-  const released = { type: 'mouseReleased', buttons: 0, ...event };
-  await view.connection.send('Input.dispatchMouseEvent', released, view.page);
+  const shownMs = await evaluateIn<number>(view, `shownAt(${!isWhite}, ${atMs})`);
+  const releaseEvent = { type: 'mouseReleased', buttons: 0, ...event };
+  await view.connection.send('Input.dispatchMouseEvent', releaseEvent, view.page);
   return shownMs - atMs;
 };
 
-const pressBehindFlood: Sample = async (side, n) => {
+const samplePressAfterFlood: Sample = async (side, n) => {
   await evaluateIn(side.view, `flood(${FLOOD_SECONDS})`);
-  return press(side, n);
+  return samplePress(side, n);
 };
 
 export async function measureLatency(
@@ -62,21 +62,26 @@ export async function measureLatency(
   floods: number,
 ): Promise<readonly LatencyFigure[]> {
   const [browser, viewer] = [await PlainChromium.start(), await PlainChromium.start()];
-  const sides = { raw: await rawSide(browser, viewer), ours: await liveSide(server, viewer) };
+  const sides = { raw: await openRawSide(browser, viewer), ours: await openLiveSide(server, viewer) };
   try {
     const measureSamples = async (
-      what: string,
+      name: string,
       target: string,
       sample: Sample,
       count: number,
     ): Promise<LatencyFigure> => {
-      process.stderr.write(`bench: ${what}\n`);
-      return { what, target, ...(await inTurns(sides, sample, count)) };
+      process.stderr.write(`bench: ${name}\n`);
+      return { name, target, ...(await measureInTurns(sides, sample, count)) };
     };
     return [
-      await measureSamples('page change → canvas', 'p50 ≤ 60, p95 ≤ 150', change, samples),
-      await measureSamples('press → canvas', 'p50 ≤ 60, p95 ≤ 150', press, samples),
-      await measureSamples(`press after ${FLOOD_SECONDS} s of mouse moves → canvas`, '≤ 250', pressBehindFlood, floods),
+      await measureSamples('page change → canvas', 'p50 ≤ 60, p95 ≤ 150', sampleChange, samples),
+      await measureSamples('press → canvas', 'p50 ≤ 60, p95 ≤ 150', samplePress, samples),
+      await measureSamples(
+        `press after ${FLOOD_SECONDS} s of mouse moves → canvas`,
+        '≤ 250',
+        samplePressAfterFlood,
+        floods,
+      ),
     ];
   } finally {
     await sides.ours.close();
@@ -86,7 +91,7 @@ export async function measureLatency(
 }
 
 /** The sides alternate, so that a slow moment affects both. */
-async function inTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample, count: number) {
+async function measureInTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample, count: number) {
   const raw: number[] = [];
   const ours: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -100,6 +105,7 @@ const pauseOf = (n: number): number => PAUSE_MIN_MS + ((n * PAUSE_STEP_MS) % PAU
 
 function latencyOf(values: readonly number[]): Latency {
   const sorted = values.toSorted((one, other) => one - other);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { p50: at(0.5), p95: at(0.95), count: sorted.length };
+  const percentile = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { p50: percentile(0.5), p95: percentile(0.95), count: sorted.length };
 }

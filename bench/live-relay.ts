@@ -21,37 +21,37 @@ const PAGE = `<!doctype html><style>body{margin:0}</style><canvas id="canvas" wi
 </script>`;
 
 const [url = '', targetId = ''] = process.argv.slice(2);
-const browser = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
-await once(browser, 'open');
+const browserSocket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
+await once(browserSocket, 'open');
 let lastCommandId = 0;
 const sendCommand = (method: string, params: object, sessionId?: string): void =>
-  browser.send(JSON.stringify({ id: ++lastCommandId, method, params, ...(sessionId ? { sessionId } : {}) }));
+  browserSocket.send(JSON.stringify({ id: ++lastCommandId, method, params, ...(sessionId ? { sessionId } : {}) }));
 
-const http = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(PAGE));
-const sockets = new WebSocketServer({ server: http, perMessageDeflate: false });
-let pageSession: string | undefined;
+const httpServer = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(PAGE));
+const webSocketServer = new WebSocketServer({ server: httpServer, perMessageDeflate: false });
+let pageSessionId: string | undefined;
 let newestFrame: Buffer | undefined;
 
-browser.on('message', data => {
+browserSocket.on('message', data => {
   const { method, params, sessionId } = JSON.parse(String(data));
   if (method === 'Target.attachedToTarget') {
-    pageSession = params.sessionId;
-    sendCommand('Page.startScreencast', { format: 'jpeg', quality: 80 }, pageSession);
+    pageSessionId = params.sessionId;
+    sendCommand('Page.startScreencast', { format: 'jpeg', quality: 80 }, pageSessionId);
   } else if (method === 'Page.screencastFrame') {
     sendCommand('Page.screencastFrameAck', { sessionId: params.sessionId }, sessionId);
     newestFrame = Buffer.from(params.data, 'base64');
-    for (const socket of sockets.clients) socket.send(newestFrame);
+    for (const socket of webSocketServer.clients) socket.send(newestFrame);
   }
 });
-sockets.on('connection', socket => {
+webSocketServer.on('connection', socket => {
   if (newestFrame) socket.send(newestFrame);
-  socket.on('message', data => sendCommand('Input.dispatchMouseEvent', JSON.parse(String(data)), pageSession));
+  socket.on('message', data => sendCommand('Input.dispatchMouseEvent', JSON.parse(String(data)), pageSessionId));
 });
 sendCommand('Target.attachToTarget', { targetId, flatten: true });
 
-http.listen(0, '127.0.0.1', () => {
-  const address = http.address();
+httpServer.listen(0, '127.0.0.1', () => {
+  const address = httpServer.address();
   if (address && typeof address === 'object') process.send?.(address.port);
 });
-browser.on('close', () => process.exit());
+browserSocket.on('close', () => process.exit());
 process.on('disconnect', () => process.exit());

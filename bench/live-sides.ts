@@ -79,7 +79,7 @@ export async function evaluateIn<T>({ connection, page }: AttachedPage, expressi
   return Object(result).value;
 }
 
-export async function liveSide(server: TestServer, viewer: PlainChromium): Promise<LiveSide> {
+export async function openLiveSide(server: TestServer, viewer: PlainChromium): Promise<LiveSide> {
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   const source = { connection, page: await connection.attachToPage() };
@@ -102,8 +102,8 @@ export async function liveSide(server: TestServer, viewer: PlainChromium): Promi
   return { source, view, close };
 }
 
-export async function rawSide(browser: PlainChromium, viewer: PlainChromium): Promise<LiveSide> {
-  const source = await ownWindow(browser);
+export async function openRawSide(browser: PlainChromium, viewer: PlainChromium): Promise<LiveSide> {
+  const source = await openWindow(browser);
   await source.connection.visit(SOURCE_ADDRESS, source.page);
   const relay = await startRelay(browser.url, source.targetId);
   const view = await openView(viewer, relay.url);
@@ -121,7 +121,7 @@ export async function startRelay(url: string, targetId: string): Promise<{ url: 
 }
 
 /** A background tab is not painted, so each page has its own window. */
-export async function ownWindow({ url }: PlainChromium): Promise<AttachedPage & { readonly targetId: string }> {
+export async function openWindow({ url }: PlainChromium): Promise<AttachedPage & { readonly targetId: string }> {
   const connection = await CdpConnection.open(url);
   const windowOptions = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
   const { targetId } = await connection.send('Target.createTarget', windowOptions);
@@ -133,7 +133,7 @@ export async function ownWindow({ url }: PlainChromium): Promise<AttachedPage & 
 }
 
 async function openView(viewer: PlainChromium, address: string): Promise<AttachedPage> {
-  const view = await ownWindow(viewer);
+  const view = await openWindow(viewer);
   await view.connection.send('Page.enable', {}, view.page);
   await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: RECORD_DRAWS }, view.page);
   await view.connection.visit(address, view.page);

@@ -8,7 +8,7 @@ import { buildWeb } from '../tools/build-web.ts';
 import { measureFirstScreen } from './first-screen.ts';
 import { type CrowdCost, measureLiveCrowd } from './live-crowd.ts';
 import { type Latency, type LatencyFigure, measureLatency } from './live-latency.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import type { Summary } from './statistics.ts';
 
 const END_MS = 900_000;
@@ -24,8 +24,8 @@ const latencyTable = (figures: readonly LatencyFigure[]): string =>
   [
     row(['Live view, ms: p50, p95', 'relay by hand', 'Berth', 'asked for']),
     row(['---', '---:', '---:', '---:']),
-    ...figures.map(({ what, raw, ours, target }) =>
-      row([`${what} (${ours.count})`, formatLatency(raw), formatLatency(ours), target]),
+    ...figures.map(({ name, raw, ours, target }) =>
+      row([`${name} (${ours.count})`, formatLatency(raw), formatLatency(ours), target]),
     ),
   ].join('\n');
 
@@ -44,7 +44,7 @@ await buildWeb();
 const server = new TestServer({ isMeasured: true }, await freePort());
 try {
   await server.start();
-  const machine = await thisMachine();
+  const machine = await readMachine();
   const [screen, latency, crowd] = await withTimeout(END_MS, 'the bench', async () => [
     await measureFirstScreen(server, extent.visits),
     await measureLatency(server, extent.samples, extent.floods),

@@ -8,8 +8,8 @@ export interface Site {
   close(): Promise<void>;
 }
 
-const page = (everyMs: number, work: string): string =>
-  `<!doctype html><title>Works</title><script>setInterval(() => { ${work} }, ${everyMs})</script>`;
+const page = (intervalMs: number, work: string): string =>
+  `<!doctype html><title>Works</title><script>setInterval(() => { ${work} }, ${intervalMs})</script>`;
 
 const PAGES: Readonly<Record<string, string>> = {
   '/idle': '<!doctype html><title>Idle</title>',

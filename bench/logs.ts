@@ -3,7 +3,7 @@
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { processesOf } from '../tests/harness/session-processes.ts';
-import { inTurns, MEASURES, prepare, type Side } from './gateway.ts';
+import { MEASURES, measureInTurns, prepareSide, type Side } from './gateway.ts';
 import { openSite, type Site } from './log-site.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
@@ -35,10 +35,10 @@ export async function measureLogs(
   turnMs: number,
 ): Promise<LogFigures> {
   const site = await openSite();
-  const sides = [await open(server, false), await open(server, true)];
+  const sides = [await openSide(server, false), await openSide(server, true)];
   const gateway: LogFigures['gateway'][number][] = [];
   for (const measure of MEASURES) {
-    const [off = [], on = []] = await inTurns(measure, sides, pairs);
+    const [off = [], on = []] = await measureInTurns(measure, sides, pairs);
     gateway.push({ name: measure.name, unit: measure.unit, comparison: comparison(off, on) });
   }
   const work: WorkFigure[] = [];
@@ -55,10 +55,10 @@ export async function measureLogs(
  * Opens a session with an unusual locale, so that it starts cold and its processes can be found by the id of the
  * session.
  */
-async function open(server: TestServer, logSession: boolean): Promise<SessionSide> {
+async function openSide(server: TestServer, logSession: boolean): Promise<SessionSide> {
   const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });
-  return { id, ...(await prepare(connectUrl)) };
+  return { id, ...(await prepareSide(connectUrl)) };
 }
 
 async function measureWork(
@@ -73,19 +73,19 @@ async function measureWork(
   for (let turn = 0; turn < turns; turn++)
     for (const [index, side] of sides.entries()) {
       await side.connection.visit(site.url + page, side.page);
-      const box = processesOf(side.id).map(({ pid }) => pid);
-      const before = [cpuSecondsOf(box), cpuSecondsOf([server.pid])] as const;
-      const beganMs = systemClock.monotonicMs();
+      const pids = processesOf(side.id).map(({ pid }) => pid);
+      const before = [cpuSecondsOf(pids), cpuSecondsOf([server.pid])] as const;
+      const startMs = systemClock.monotonicMs();
       await systemClock.sleep(turnMs);
-      const minutes = (systemClock.monotonicMs() - beganMs) / 60_000;
-      perMinute[index]?.chromium.push((cpuSecondsOf(box) - before[0]) / minutes);
+      const minutes = (systemClock.monotonicMs() - startMs) / 60_000;
+      perMinute[index]?.chromium.push((cpuSecondsOf(pids) - before[0]) / minutes);
       perMinute[index]?.server.push((cpuSecondsOf([server.pid]) - before[1]) / minutes);
       await side.connection.visit('about:blank', side.page);
     }
   const [off, on] = perMinute;
-  const offAndOn = (part: 'chromium' | 'server') => ({
-    off: summary(off?.[part] ?? []),
-    on: summary(on?.[part] ?? []),
+  const offAndOn = (kind: 'chromium' | 'server') => ({
+    off: summary(off?.[kind] ?? []),
+    on: summary(on?.[kind] ?? []),
   });
   return { page, chromium: offAndOn('chromium'), server: offAndOn('server') };
 }

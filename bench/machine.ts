@@ -18,7 +18,7 @@ export interface Machine {
   readonly loadAtStart: number;
 }
 
-export async function thisMachine(): Promise<Machine> {
+export async function readMachine(): Promise<Machine> {
   const processors = cpus();
   return {
     cpu: processors[0]?.model.trim() ?? 'unknown',

@@ -16,8 +16,8 @@ export interface MemoryFigures {
 
 export async function measureMemory(server: TestServer, settleMs: number): Promise<MemoryFigures> {
   await systemClock.sleep(settleMs);
-  const ours = controlPlaneOf(server);
-  const controlPlane = memoryOf(ours);
+  const controlPlanePids = controlPlaneOf(server);
+  const controlPlane = memoryOf(controlPlanePids);
   const [session, browser] = await Promise.all([server.createSession(), PlainChromium.start()]);
   try {
     await systemClock.sleep(settleMs);
@@ -35,8 +35,8 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
 
 /** The total memory of the boxes of these sessions. */
 export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
-  const owners = server.sessionOfBox;
-  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(owners.get(id) ?? ''));
+  const sessionIds = server.sessionOfBox;
+  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(sessionIds.get(id) ?? ''));
   return memoryOf(descendants(boxes.flatMap(({ pids }) => pids)));
 }
 

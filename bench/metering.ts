@@ -6,7 +6,7 @@ import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { median, type Summary, summary } from './statistics.ts';
 
 const ROUNDS = 100;
@@ -98,7 +98,7 @@ function figuresTable({ off, on, difference, released }: Figures): string {
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' } } });
-const machine = await thisMachine();
+const machine = await readMachine();
 try {
   const [off, on] = [await start({}), await start(RATES)];
   const grantResult = await on.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');

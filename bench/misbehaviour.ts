@@ -79,7 +79,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     },
     {
       name: 'files of certificates',
-      run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await manyBeginMarkers()) }),
+      run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await createCertificateUpload()) }),
     },
     { name: 'unread sockets', run: () => leaveUnread(session.connectUrl) },
     {
@@ -133,9 +133,9 @@ async function download(
 ): Promise<void> {
   const path = `/v1/browsers/downloads?sessionId=${session.id}&limit=1`;
   const readDownloads = async () => (await server.api<DownloadPage>('GET', path, { key })).body;
-  const click = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
+  const clickScript = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
   for (let at = 0; at < DOWNLOADS; at++) {
-    await evaluateInPage(click);
+    await evaluateInPage(clickScript);
     await systemClock.sleep(DOWNLOAD_INTERVAL_MS);
   }
   await eventually(
@@ -146,7 +146,7 @@ async function download(
   );
 }
 
-const manyBeginMarkers = () => uploadRequest('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
+const createCertificateUpload = () => uploadRequest('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
 /** Sends commands with large responses, and does not read the responses. */
 async function leaveUnread(url: string): Promise<void> {

@@ -10,13 +10,13 @@ import { otherApplicationKey } from '../tests/harness/contexts.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { type Misbehaviour, openOffender } from './misbehaviour.ts';
 
 const END_MS = 900_000;
 const PROBE_MS = 40_000;
-const FULL = { quietMs: 15_000, eachMs: 12_000 };
-const QUICK = { quietMs: 4_000, eachMs: 3_000 };
+const FULL = { quietMs: 15_000, loadMs: 12_000 };
+const QUICK = { quietMs: 4_000, loadMs: 3_000 };
 /** The number of log lines that are shown on failure. */
 const LINES_SHOWN = 10;
 /** The limit for the p99 under load, relative to the p99 without load. */
@@ -69,8 +69,9 @@ async function setScheduling(policy: '--idle' | '--rr', priority: number, pid: n
 
 function latenciesOf(durationsMs: readonly number[]): Latencies {
   const sorted = durationsMs.toSorted((one, other) => one - other);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-  return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
+  const percentile = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { p50: percentile(0.5), p99: percentile(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
 }
 
 /** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
@@ -91,8 +92,8 @@ const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quietLate
   row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quietLatencies.p99).toFixed(1), String(count)]);
 
 async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
-  const { quietMs, eachMs } = quick ? QUICK : FULL;
-  const machine = await thisMachine();
+  const { quietMs, loadMs } = quick ? QUICK : FULL;
+  const machine = await readMachine();
   await server.start();
   await liftLimits(server);
   const session = await server.createSession({ keepAlive: true });
@@ -102,7 +103,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   // idle processor time.
   await setScheduling('--idle', 0, process.pid);
   await systemClock.sleep(quietMs / 3);
-  const firstLine = server.log().length;
+  const firstLineIndex = server.log().length;
   await probe.take();
   await systemClock.sleep(quietMs);
   const quietLatencies = await probe.take();
@@ -118,7 +119,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
     process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
     await probe.take();
-    const refusals = await repeatFor(misbehaviour, eachMs);
+    const refusals = await repeatFor(misbehaviour, loadMs);
     table.push(
       latencyRow(
         refusals > 0 ? `${misbehaviour.name} (${refusals} refused)` : misbehaviour.name,
@@ -130,19 +131,19 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   if (only === undefined) {
     process.stderr.write('neighbour: all at once\n');
     await probe.take();
-    await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * eachMs)));
+    await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * loadMs)));
     table.push(latencyRow('all of it at once', await probe.take(), quietLatencies));
   }
   probe.end();
   await offender.close();
-  return `${table.join('')}\n${longestTurn(server.log().slice(firstLine))}\n\n${inWords(machine)}\n`;
+  return `${table.join('')}\n${longTurnsText(server.log().slice(firstLineIndex))}\n\n${inWords(machine)}\n`;
 }
 
 /**
  * Summarizes the long turns of the event loop that the server reports. They do not include time in which the machine
  * ran other processes.
  */
-function longestTurn(lines: readonly string[]): string {
+function longTurnsText(lines: readonly string[]): string {
   const cpuMs = lines
     .filter(line => line.includes('"loop.long_turn"'))
     .map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));

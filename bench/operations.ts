@@ -13,7 +13,7 @@ import { openPages } from '../tests/harness/pages.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
 const END_MS = 600_000;
@@ -29,7 +29,7 @@ const pages = await openPages({
 const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
 const url = `${pages.url}/page`;
 
-async function msOf(work: () => Promise<unknown>): Promise<number> {
+async function measureMs(work: () => Promise<unknown>): Promise<number> {
   const startMs = systemClock.monotonicMs();
   await work();
   return systemClock.monotonicMs() - startMs;
@@ -70,7 +70,7 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
   for (let round = 0; round < rounds; round += 1) {
     byHand.push(await screenshotByHand());
     await untilRefilled(server);
-    ours.push(await msOf(() => screenshotByOperation(key)));
+    ours.push(await measureMs(() => screenshotByOperation(key)));
   }
   return comparison(byHand, ours);
 }
@@ -88,23 +88,23 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
   await connection.visit(url, page);
-  const overCdp = async (): Promise<void> => {
+  const evaluateOverCdp = async (): Promise<void> => {
     await connection.evaluate(EXPRESSION, page);
     await connection.send('Runtime.evaluate', { expression: NEXT_FRAME, awaitPromise: true }, page);
     await connection.evaluate('document.title', page);
   };
-  const overMcp = async (): Promise<void> => {
+  const evaluateOverMcp = async (): Promise<void> => {
     const { isError, content } = await client.callTool({
       name: 'browser_evaluate',
       arguments: { sessionId: session.id, function: `() => ${EXPRESSION}` },
     });
     if (isError === true) throw new Error(JSON.stringify(content));
   };
-  for (let round = 0; round < rounds / 10; round += 1) await overMcp();
+  for (let round = 0; round < rounds / 10; round += 1) await evaluateOverMcp();
   const [cdp, mcp]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    cdp.push(await msOf(overCdp));
-    mcp.push(await msOf(overMcp));
+    cdp.push(await measureMs(evaluateOverCdp));
+    mcp.push(await measureMs(evaluateOverMcp));
   }
   connection.close();
   await client.close();
@@ -132,8 +132,8 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
   for (let round = 0; round < rounds / 5; round += 1) await ours();
   const [directMs, invokedMs]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    directMs.push(await msOf(callDirectly));
-    invokedMs.push(await msOf(ours));
+    directMs.push(await measureMs(callDirectly));
+    invokedMs.push(await measureMs(ours));
   }
   return comparison(directMs, invokedMs);
 }
@@ -150,7 +150,7 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   const calls = await measureCalls(rounds.calls);
   const invokes = await measureInvokes(rounds.invokes);
   const addedMs = calls.ours.median - calls.base.median;
-  process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
+  process.stdout.write(`Measured on: ${inWords(await readMachine())}.\n\n`);
   process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
   process.stdout.write(row(['---', '---:', '---:', '---:', '---:']));
   const [hand, ours] = [screenshots.base.median.toFixed(0), screenshots.ours.median.toFixed(0)];

@@ -23,7 +23,7 @@ export function descendants(roots: readonly number[]): readonly number[] {
 
 /** Processes whose command line names the path. */
 export const processesWithPath = (path: string): readonly number[] =>
-  allProcesses().filter(pid => pid !== process.pid && (read(pid, 'cmdline') ?? '').includes(path));
+  allProcesses().filter(pid => pid !== process.pid && (readProcFile(pid, 'cmdline') ?? '').includes(path));
 
 export const boxPids = ({ dataDir }: TestServer): readonly number[] =>
   descendants(boxesOf(dataDir).flatMap(({ pids }) => pids));
@@ -36,7 +36,7 @@ export function pidsOutsideBoxes(server: TestServer): readonly number[] {
 
 /** The total proportional and private memory of the processes. Processes that have ended are not counted. */
 export function memoryOf(pids: readonly number[]): Memory {
-  const rollups = pids.flatMap(pid => read(pid, 'smaps_rollup') ?? []);
+  const rollups = pids.flatMap(pid => readProcFile(pid, 'smaps_rollup') ?? []);
   const sum = (field: string): number =>
     rollups.reduce((total, text) => total + Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0), 0);
   return {
@@ -56,7 +56,7 @@ export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsO
 
 function secondsOf(pids: readonly number[], columns: readonly number[]): number {
   const ticks = pids.map(pid => {
-    const stat = read(pid, 'stat') ?? '';
+    const stat = readProcFile(pid, 'stat') ?? '';
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return columns.reduce((sum, column) => sum + Number(fields[column] ?? 0), 0);
   });
@@ -68,7 +68,10 @@ function secondsOf(pids: readonly number[], columns: readonly number[]): number 
  * does not wait for its children, so their CPU time is not added to that of their parent. Uses a cgroup; needs root and
  * the cpuacct controller.
  */
-export function accountOf(pids: readonly number[]): { readonly seconds: () => number; readonly close: () => void } {
+export function createCpuMeter(pids: readonly number[]): {
+  readonly seconds: () => number;
+  readonly close: () => void;
+} {
   const folder = `/sys/fs/cgroup/cpuacct/berth-bench-${process.pid}`;
   mkdirSync(folder);
   for (const pid of pids) writeFileSync(`${folder}/cgroup.procs`, String(pid));
@@ -84,11 +87,11 @@ const allProcesses = (): readonly number[] =>
     .map(Number);
 
 function parentOf(pid: number): number | undefined {
-  const stat = read(pid, 'stat');
+  const stat = readProcFile(pid, 'stat');
   return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
-function read(pid: number, file: string): string | undefined {
+function readProcFile(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {

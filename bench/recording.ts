@@ -19,9 +19,9 @@ import { freePort } from '../tests/harness/free-port.ts';
 import { jailedHelper } from '../tests/harness/helpers.ts';
 import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
-import { accountOf, boxPids, cpuSecondsWithEnded, pidsOutsideBoxes } from './processes.ts';
+import { boxPids, cpuSecondsWithEnded, createCpuMeter, pidsOutsideBoxes } from './processes.ts';
 
 /** The time until the first segments of all pages are encoded. */
 const SETTLE_MS = 15_000;
@@ -35,11 +35,11 @@ const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
 interface Cost {
   /** CPU seconds per minute of Chromium and its jail. */
-  readonly browser: number;
+  readonly browserCpuSeconds: number;
   /** CPU seconds per minute of the server, its database and the encoders. */
-  readonly outside: number;
+  readonly serverCpuSeconds: number;
   /** Size of the recording, in MiB per minute. */
-  readonly mebibytes: number;
+  readonly mebibytesPerMinute: number;
 }
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
@@ -47,10 +47,10 @@ const seconds = Number(values.seconds);
 const server = new TestServer({ isMeasured: true }, await freePort());
 
 /** Counts the CPU time of the server, its database, its encoders and the browsers. */
-let account: ReturnType<typeof accountOf> | undefined;
-const cpuSecondsUsed = (): number => account?.seconds() ?? 0;
+let cpuMeter: ReturnType<typeof createCpuMeter> | undefined;
+const cpuSecondsUsed = (): number => cpuMeter?.seconds() ?? 0;
 
-async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
+async function measureCost(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
   const { id, connectUrl } = await server.createSession({
     keepAlive: true,
     recordSession: way === 'recorded',
@@ -77,7 +77,11 @@ async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
-  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytesPerMinute / 1024 ** 2 };
+  return {
+    browserCpuSeconds: browser * perMinute,
+    serverCpuSeconds: outside * perMinute,
+    mebibytesPerMinute: bytesPerMinute / 1024 ** 2,
+  };
 }
 
 async function storedBytesPerMinute(id: string): Promise<number> {
@@ -128,21 +132,21 @@ async function recordAtConstantRate(client: CdpClient, channel: string) {
   };
 }
 
-async function playlistMs(): Promise<number> {
+async function measurePlaylistMs(): Promise<number> {
   const { id } = await server.createSession({ keepAlive: true });
   while ((await replaysOf(server, id)).length === 0) await systemClock.sleep(500);
-  const tookMs: number[] = [];
+  const requestTimes: number[] = [];
   for (let turn = 0; turn < PLAYLISTS; turn++) {
     const before = systemClock.monotonicMs();
     await playlistOf(server, id, '0');
-    tookMs.push(systemClock.monotonicMs() - before);
+    requestTimes.push(systemClock.monotonicMs() - before);
   }
   await server.release(id);
-  return tookMs.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
+  return requestTimes.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
 }
 
 /** Joins six hundred segments of 200 KiB, and syncs the file to disk. */
-async function joinHour(): Promise<{ wallMs: number; cpuS: number }> {
+async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {
     const disk = await openDisk(folder);
@@ -193,7 +197,7 @@ async function joinHour(): Promise<{ wallMs: number; cpuS: number }> {
       })(),
     );
     const { user, system } = process.cpuUsage(beforeCpu);
-    return { wallMs: systemClock.monotonicMs() - beforeMs, cpuS: (user + system) / 1e6 };
+    return { wallMs: systemClock.monotonicMs() - beforeMs, cpuSeconds: (user + system) / 1e6 };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -201,23 +205,27 @@ async function joinHour(): Promise<{ wallMs: number; cpuS: number }> {
 
 try {
   await server.start();
-  account = accountOf(pidsOutsideBoxes(server));
+  cpuMeter = createCpuMeter(pidsOutsideBoxes(server));
   const rows: string[] = [];
   for (const page of ['idle', 'agent', 'moving'] as const)
     for (const way of WAYS) {
       process.stderr.write(`bench: ${page}, ${way}\n`);
-      const { browser, outside, mebibytes } = await costOf(page, way);
-      rows.push(`| ${page} | ${way} | ${browser.toFixed(2)} | ${outside.toFixed(2)} | ${mebibytes.toFixed(2)} |`);
+      const { browserCpuSeconds, serverCpuSeconds, mebibytesPerMinute } = await measureCost(page, way);
+      rows.push(
+        `| ${page} | ${way} | ${browserCpuSeconds.toFixed(2)} | ${serverCpuSeconds.toFixed(2)} | ${mebibytesPerMinute.toFixed(2)} |`,
+      );
     }
-  const [playlist, film] = [await playlistMs(), await joinHour()];
-  process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${seconds} s each.\n\n`);
+  const [playlist, joinTimes] = [await measurePlaylistMs(), await joinHour()];
+  process.stdout.write(`Measured on: ${inWords(await readMachine())}; ${seconds} s each.\n\n`);
   process.stdout.write(
     '| Page | Recording | Chromium, CPU s/min | outside, CPU s/min | MiB/min |\n| --- | --- | ---: | ---: | ---: |\n',
   );
   process.stdout.write(`${rows.join('\n')}\n\nPlaylist, median: ${playlist.toFixed(1)} ms. `);
-  process.stdout.write(`MP4 of an hour (126 MB): ${film.wallMs.toFixed(0)} ms, ${film.cpuS.toFixed(2)} CPU s.\n`);
+  process.stdout.write(
+    `MP4 of an hour (126 MB): ${joinTimes.wallMs.toFixed(0)} ms, ${joinTimes.cpuSeconds.toFixed(2)} CPU s.\n`,
+  );
 } finally {
   await server.close();
-  account?.close();
+  cpuMeter?.close();
 }
 process.exit();

@@ -7,7 +7,7 @@ import { freePort } from '../tests/harness/free-port.ts';
 import { ownerToken } from '../tests/harness/limits.ts';
 import { PASSWORD, Person } from '../tests/harness/person.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, thisMachine } from './machine.ts';
+import { inWords, readMachine } from './machine.ts';
 import { median } from './statistics.ts';
 
 const END_MS = 300_000;
@@ -17,7 +17,7 @@ const EMAIL = 'ada@example.com';
 
 const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, await freePort());
 
-async function typicalMs(rounds: number, work: () => Promise<unknown>): Promise<string> {
+async function measureMedianMs(rounds: number, work: () => Promise<unknown>): Promise<string> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const startMs = performance.now();
@@ -36,13 +36,16 @@ async function measure(): Promise<void> {
   const { body } = await server.api<{ data: Array<{ id: string }> }>('GET', '/v1/applications', { key: token });
   const path = `/v1/applications/${body.data[0]?.id}`;
   const rows = [
-    ['sign-in with a password', await typicalMs(SIGN_INS, () => ada.signIn(EMAIL))],
-    ['the Argon2id hash alone, without load', await typicalMs(SIGN_INS, () => passwords.matches(PASSWORD, hash))],
-    ['GET of an application, personal token', await typicalMs(REQUESTS, () => server.api('GET', path, { key: token }))],
-    ['GET of an application, cookie', await typicalMs(REQUESTS, () => ada.get(path))],
-    ['GET of sessions, agent key', await typicalMs(REQUESTS, () => server.api('GET', '/v1/browsers/sessions'))],
+    ['sign-in with a password', await measureMedianMs(SIGN_INS, () => ada.signIn(EMAIL))],
+    ['the Argon2id hash alone, without load', await measureMedianMs(SIGN_INS, () => passwords.matches(PASSWORD, hash))],
+    [
+      'GET of an application, personal token',
+      await measureMedianMs(REQUESTS, () => server.api('GET', path, { key: token })),
+    ],
+    ['GET of an application, cookie', await measureMedianMs(REQUESTS, () => ada.get(path))],
+    ['GET of sessions, agent key', await measureMedianMs(REQUESTS, () => server.api('GET', '/v1/browsers/sessions'))],
   ];
-  process.stdout.write(`Measured on: ${inWords(await thisMachine())}\n\n| p50 | ms |\n| --- | ---: |\n`);
+  process.stdout.write(`Measured on: ${inWords(await readMachine())}\n\n| p50 | ms |\n| --- | ---: |\n`);
   for (const [name, ms] of rows) process.stdout.write(`| ${name} | ${ms} |\n`);
 }
 

@@ -41,11 +41,11 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
 /** Returns the steps in the order in which they began. The first round is omitted as warm-up. */
 function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[] {
   const rootSpans = spans.filter(span => span.name === operation).slice(1);
-  const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);
+  const childSpansOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);
   const names = [
     ...new Set(
       rootSpans
-        .flatMap(partsOf)
+        .flatMap(childSpansOf)
         .sort(byStart)
         .map(({ name }) => name),
     ),
@@ -55,10 +55,11 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
     step,
     ms: summary(rootSpans.map(ms)),
   });
-  const sum = (parts: readonly ReceivedSpan[]): number => parts.reduce((total, part) => total + msOf(part), 0);
+  const sum = (childSpans: readonly ReceivedSpan[]): number =>
+    childSpans.reduce((total, part) => total + msOf(part), 0);
   return [
-    ...names.map(name => figure(name, whole => sum(partsOf(whole).filter(part => part.name === name)))),
-    figure(REST_LABEL, whole => msOf(whole) - sum(partsOf(whole))),
+    ...names.map(name => figure(name, whole => sum(childSpansOf(whole).filter(part => part.name === name)))),
+    figure(REST_LABEL, whole => msOf(whole) - sum(childSpansOf(whole))),
     figure('whole', msOf),
   ];
 }

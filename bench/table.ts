@@ -14,7 +14,7 @@ import type { ThroughputFigure } from './throughput.ts';
 
 export interface Figures {
   readonly machine: Machine;
-  readonly quick: boolean;
+  readonly isQuick: boolean;
   readonly lifecycle: readonly LifecycleFigure[];
   readonly gateway: readonly GatewayFigure[];
   readonly memory: MemoryFigures;
@@ -29,7 +29,7 @@ export interface Figures {
 
 export function inMarkdown(figures: Figures): string {
   const sections = [
-    `Measured on: ${inWords(figures.machine)}.${figures.quick ? ' A quick run: few rounds, wide spread.' : ''}`,
+    `Measured on: ${inWords(figures.machine)}.${figures.isQuick ? ' A quick run: few rounds, wide spread.' : ''}`,
     lifecycleTable(figures.lifecycle),
     stepsTable(figures.steps),
     gatewayTable(figures.gateway),
@@ -47,8 +47,8 @@ export function inMarkdown(figures: Figures): string {
 const lifecycleTable = (figures: readonly LifecycleFigure[]): string =>
   table(
     ['From the create request, median ms', 'by hand', 'Berth', 'ratio (min–max)', 'asked for'],
-    figures.map(({ what, step, target, comparison: { base, ours, ratio } }) => [
-      `${what}: ${step === 'release' ? 'release answered' : step}`,
+    figures.map(({ name, step, target, comparison: { base, ours, ratio } }) => [
+      `${name}: ${step === 'release' ? 'release answered' : step}`,
       base.median.toFixed(0),
       ours.median.toFixed(1),
       spread(ratio),
@@ -103,8 +103,8 @@ const memoryTable = ({ controlPlane, session, byHand }: MemoryFigures): string =
 const throughputTable = (figures: readonly ThroughputFigure[]): string =>
   table(
     ['Sessions per minute', 'by hand', 'Berth', 'ratio (min–max)'],
-    figures.map(({ atOnce, comparison: { base, ours, ratio } }) => [
-      `${atOnce} at once`,
+    figures.map(({ concurrency, comparison: { base, ours, ratio } }) => [
+      `${concurrency} at once`,
       base.median.toFixed(0),
       ours.median.toFixed(0),
       spread(ratio),
@@ -145,16 +145,16 @@ const filesTable = (figures: readonly FilesFigure[]): string =>
 const networkTable = (figures: readonly EgressFigure[]): string =>
   table(
     ['A page over plain HTTP, in a session', 'by hand', 'Berth', 'ratio, or ms more (min–max)', 'asked for'],
-    figures.flatMap(({ what, throughput, firstByte, addedMs }) => [
+    figures.flatMap(({ name, throughput, firstByte, addedMs }) => [
       [
-        `${what}: 100 MiB, MiB per second`,
+        `${name}: 100 MiB, MiB per second`,
         throughput.base.median.toFixed(0),
         throughput.ours.median.toFixed(0),
         spread(throughput.ratio),
         '≥ 0.8',
       ],
       [
-        `${what}: a request on a connection of its own, ms`,
+        `${name}: a request on a connection of its own, ms`,
         firstByte.base.median.toFixed(2),
         firstByte.ours.median.toFixed(2),
         spread(addedMs),

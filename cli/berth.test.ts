@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Command } from 'commander';
-import { folderOwner } from '../server/engines/store/data-folder.ts';
+import { findFolderOwner } from '../server/engines/store/data-folder.ts';
 import { writeServerRecord } from '../server/server-record.ts';
 import { EXIT } from './exit-codes.ts';
 import { berthProgram } from './program.ts';
@@ -20,44 +20,44 @@ before(() => {
 });
 after(() => rmSync(dataDir, { recursive: true }));
 
-interface Ran {
+interface RunResult {
   readonly code: number;
-  readonly printed: string;
-  readonly said: string;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-async function berth(...args: string[]): Promise<Ran> {
-  let printed = '';
-  let said = '';
+async function berth(...args: string[]): Promise<RunResult> {
+  let stdout = '';
+  let stderr = '';
   const code = await runBerth(args, {
     env: { BERTH_DATA_DIR: dataDir },
     print: text => {
-      printed += text;
+      stdout += text;
     },
     say: text => {
-      said += text;
+      stderr += text;
     },
     input: async () => '',
   });
-  return { code, printed, said };
+  return { code, stdout, stderr };
 }
 
 test('--version prints the package version and the commit', async () => {
-  const { code, printed } = await berth('--version');
+  const { code, stdout } = await berth('--version');
   assert.equal(code, EXIT.done);
-  assert.equal(printed, `${versionText()}\n`);
+  assert.equal(stdout, `${versionText()}\n`);
 });
 
 test('every command except serve and mcp accepts --json', () => {
-  const leaves = (command: Command, path: string): Array<readonly [string, Command]> =>
+  const leafCommands = (command: Command, path: string): Array<readonly [string, Command]> =>
     command.commands.length === 0
       ? [[path, command]]
-      : command.commands.flatMap(one => leaves(one, `${path} ${one.name()}`.trim()));
-  const without = leaves(berthProgram(), '').filter(
+      : command.commands.flatMap(one => leafCommands(one, `${path} ${one.name()}`.trim()));
+  const commandsWithoutJson = leafCommands(berthProgram(), '').filter(
     ([, { options }]) => !options.some(({ long }) => long === '--json'),
   );
   assert.deepEqual(
-    without.map(([path]) => path),
+    commandsWithoutJson.map(([path]) => path),
     ['serve', 'mcp'],
   );
 });
@@ -69,23 +69,23 @@ for (const args of [
   ['keys', 'revoke'],
 ])
   test(`exits with the usage error code for: berth ${args.join(' ')}`, async () => {
-    const { code, printed, said } = await berth(...args);
+    const { code, stdout, stderr } = await berth(...args);
     assert.equal(code, EXIT.usage);
-    assert.equal(printed, '');
-    assert.notEqual(said, '');
+    assert.equal(stdout, '');
+    assert.notEqual(stderr, '');
   });
 
-test('openapi does not create a data folder', async () => {
-  const { code, printed } = await berth('openapi', '--json');
+test('openapi prints the document without creating a database', async () => {
+  const { code, stdout } = await berth('openapi', '--json');
   assert.equal(code, EXIT.done);
-  const document: { openapi: string; paths: Record<string, unknown> } = JSON.parse(printed);
+  const document: { openapi: string; paths: Record<string, unknown> } = JSON.parse(stdout);
   assert.match(document.openapi, /^3\.1\./);
   assert.ok('/v1/browsers/sessions' in document.paths);
   assert.ok(!existsSync(join(dataDir, 'pg')));
 });
 
 test('creates a key, shows its secret only at creation, and rejects a second revocation', async () => {
-  const made = await berth(
+  const createResult = await berth(
     'keys',
     'create',
     '--json',
@@ -95,89 +95,89 @@ test('creates a key, shows its secret only at creation, and rejects a second rev
     'browsers:read',
     'browsers:write',
   );
-  assert.equal(made.code, EXIT.done, made.said);
-  assert.equal(made.said, '');
-  const key: { id: string; applicationId: string; key: string } = JSON.parse(made.printed);
+  assert.equal(createResult.code, EXIT.done, createResult.stderr);
+  assert.equal(createResult.stderr, '');
+  const key: { id: string; applicationId: string; key: string } = JSON.parse(createResult.stdout);
   assert.deepEqual(Object.keys(key), ['id', 'applicationId', 'key']);
   assert.match(key.key, /^bak_/);
 
-  const listed = await berth('keys', 'list', '--json', '--application', key.applicationId);
-  assert.doesNotMatch(listed.printed, new RegExp(key.key));
-  const [row]: Array<{ id: string; name: string; status: string; scopes: string[] }> = JSON.parse(listed.printed);
+  const listResult = await berth('keys', 'list', '--json', '--application', key.applicationId);
+  assert.doesNotMatch(listResult.stdout, new RegExp(key.key));
+  const [row]: Array<{ id: string; name: string; status: string; scopes: string[] }> = JSON.parse(listResult.stdout);
   assert.equal(row?.id, key.id);
   assert.equal(row.name, 'nightly');
   assert.equal(row.status, 'active');
   assert.deepEqual(row.scopes, ['browsers:read', 'browsers:write']);
 
-  const revoked = await berth('keys', 'revoke', key.id, '--json');
-  assert.deepEqual(JSON.parse(revoked.printed), { id: key.id, applicationId: key.applicationId, revoked: true });
-  const again = await berth('keys', 'revoke', key.id);
-  assert.equal(again.code, EXIT.notFound);
-  assert.match((await berth('keys', 'list')).printed, /revoked/);
+  const revokeResult = await berth('keys', 'revoke', key.id, '--json');
+  assert.deepEqual(JSON.parse(revokeResult.stdout), { id: key.id, applicationId: key.applicationId, revoked: true });
+  const secondRevokeResult = await berth('keys', 'revoke', key.id);
+  assert.equal(secondRevokeResult.code, EXIT.notFound);
+  assert.match((await berth('keys', 'list')).stdout, /revoked/);
 });
 
-test('prints only the key to standard output without --json', async () => {
-  const { printed, said } = await berth('keys', 'create', '--expires', '2099-01-31');
-  assert.match(printed, /^bak_\S+\n$/);
-  assert.match(said, /shown only once/);
+test('keys create without --json prints only the key to standard output', async () => {
+  const { stdout, stderr } = await berth('keys', 'create', '--expires', '2099-01-31');
+  assert.match(stdout, /^bak_\S+\n$/);
+  assert.match(stderr, /shown only once/);
 });
 
 test('rejects an unknown scope and an unknown application', async () => {
   const scope = await berth('keys', 'create', '--scope', 'browsers:everything');
   assert.equal(scope.code, EXIT.usage);
-  assert.match(scope.said, /browsers:everything.*browsers:read/s);
+  assert.match(scope.stderr, /browsers:everything.*browsers:read/s);
   const application = await berth('keys', 'list', '--application', 'no such thing');
   assert.equal(application.code, EXIT.notFound);
 });
 
-test('creates a token', async () => {
-  const { code, printed } = await berth('tokens', 'create', '--json');
+test('tokens create --json prints an id and a personal token', async () => {
+  const { code, stdout } = await berth('tokens', 'create', '--json');
   assert.equal(code, EXIT.done);
-  const token: { id: string; token: string } = JSON.parse(printed);
+  const token: { id: string; token: string } = JSON.parse(stdout);
   assert.deepEqual(Object.keys(token), ['id', 'token']);
   assert.match(token.token, /^bpt_/);
 });
 
 test('a command that fails after it has opened the database closes the database', async () => {
-  const secret = join(dataDir, 'secret');
-  writeFileSync(secret, 'cut off');
-  const { code, said } = await berth('keys', 'list');
-  rmSync(secret); // The next command creates a new secret.
+  const secretFile = join(dataDir, 'secret');
+  writeFileSync(secretFile, 'cut off');
+  const { code, stderr } = await berth('keys', 'list');
+  rmSync(secretFile); // The next command creates a new secret.
   assert.equal(code, EXIT.failed);
-  assert.match(said, /secret does not contain a secret/);
-  assert.equal(await folderOwner(dataDir), undefined);
+  assert.match(stderr, /secret does not contain a secret/);
+  assert.equal(await findFolderOwner(dataDir), undefined);
 });
 
 test('exits with the usage error code for an invalid setting, and reports the setting', async () => {
-  let said = '';
+  let stderr = '';
   const code = await runBerth(['keys', 'list'], {
     env: { BERTH_DATA_DIR: dataDir, BERTH_SLOTS: 'many' },
     print: () => {},
     say: text => {
-      said += text;
+      stderr += text;
     },
     input: async () => '',
   });
   assert.equal(code, EXIT.usage);
-  assert.match(said, /BERTH_SLOTS is "many"/);
+  assert.match(stderr, /BERTH_SLOTS is "many"/);
 });
 
 test('stop succeeds if no server is running, and reports that nothing was stopped', async () => {
-  const { code, printed, said } = await berth('stop', '--json');
-  assert.equal(code, EXIT.done, said);
-  assert.deepEqual(JSON.parse(printed), { stopped: false, ended: [], swept: [] });
+  const { code, stdout, stderr } = await berth('stop', '--json');
+  assert.equal(code, EXIT.done, stderr);
+  assert.deepEqual(JSON.parse(stdout), { stopped: false, ended: [], swept: [] });
 });
 
 test('stop terminates the process recorded in the data folder, and removes the session folder that the process left behind', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
   writeServerRecord(dataDir, { url: 'http://127.0.0.1:1', publicUrl: 'http://127.0.0.1:1' }, child.pid);
-  const left = '01a1fa50-5319-7450-a6b3-c787ada50631';
-  mkdirSync(join(dataDir, 'sessions', left), { recursive: true });
+  const leftoverId = '01a1fa50-5319-7450-a6b3-c787ada50631';
+  mkdirSync(join(dataDir, 'sessions', leftoverId), { recursive: true });
   const exited = once(child, 'exit');
-  const { code, printed, said } = await berth('stop', '--json');
-  assert.equal(code, EXIT.done, said);
-  assert.deepEqual(JSON.parse(printed), { pid: child.pid, stopped: true, ended: [], swept: [left] });
+  const { code, stdout, stderr } = await berth('stop', '--json');
+  assert.equal(code, EXIT.done, stderr);
+  assert.deepEqual(JSON.parse(stdout), { pid: child.pid, stopped: true, ended: [], swept: [leftoverId] });
   assert.deepEqual(await exited, [null, 'SIGTERM']);
-  assert.ok(!existsSync(join(dataDir, 'sessions', left)));
+  assert.ok(!existsSync(join(dataDir, 'sessions', leftoverId)));
 });

@@ -4,7 +4,7 @@ import type { ConfirmOptions, GrantOptions, ShowCreditsOptions } from './command
 import { readCredits } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
-export function addCredits(program: Command, terminal: Terminal): void {
+export function addCreditCommands(program: Command, terminal: Terminal): void {
   const credits = program
     .command('credits')
     .description('Show the credit of accounts, and give credit. Works while the service is running.')

@@ -5,9 +5,9 @@ import type { JsonOption } from './commands/tokens.ts';
 import { readCount } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
-const WAIT_SECONDS = 3600;
+const WAIT_SECONDS_DEFAULT = 3600;
 
-export function addHosts(program: Command, terminal: Terminal): void {
+export function addHostCommands(program: Command, terminal: Terminal): void {
   const hosts = program
     .command('hosts')
     .description('List the hosts that share this database, and take them out of service.')
@@ -21,7 +21,7 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .command('drain')
     .description('Stop sending new sessions to a host, and wait until its running sessions have ended.')
     .argument('<ID>', 'the host')
-    .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS)
+    .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS_DEFAULT)
     .option('--json', 'print the result as JSON')
     .action(async (id: string, options: DrainOptions) =>
       (await import('./commands/hosts.ts')).drainHost(terminal, id, options),

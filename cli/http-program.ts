@@ -9,17 +9,17 @@ import type { HttpOptions, KeyOptions } from './http/connection.ts';
 import { readCount, readPageNumber, readPair, readTime } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
-const SESSIONS_SHOWN = 25;
+const SESSION_LIMIT_DEFAULT = 25;
 /** Repeated here, because reading them from the contract would load its schemas at the start of every command. */
 const LOG_TYPES: Readonly<Record<LogKind, true>> = { console: true, network: true, page: true, command: true };
 /** British English has no comma before the `or`. */
 const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 export function addHttpCommands(program: Command, terminal: Terminal): void {
-  addLogin(program, terminal);
-  addApps(program, terminal);
-  addSessions(program, terminal);
-  addMcp(program, terminal);
+  addLoginCommands(program, terminal);
+  addAppCommands(program, terminal);
+  addSessionCommands(program, terminal);
+  addMcpCommand(program, terminal);
 }
 
 /**
@@ -31,7 +31,7 @@ export const addProfileOptions = (command: Command, kind = ''): Command =>
     .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or the address in the profile)`)
     .option('--profile <NAME>', `${kind}the profile to use (default: "default")`);
 
-function addLogin(program: Command, terminal: Terminal): void {
+function addLoginCommands(program: Command, terminal: Terminal): void {
   addProfileOptions(
     program
       .command('login')
@@ -54,7 +54,7 @@ function addLogin(program: Command, terminal: Terminal): void {
     .action(async (options: HttpOptions) => (await import('./commands/login.ts')).whoami(terminal, options));
 }
 
-function addApps(program: Command, terminal: Terminal): void {
+function addAppCommands(program: Command, terminal: Terminal): void {
   const apps = program.command('apps').description('List and create applications, over HTTP.').helpCommand(false);
   addProfileOptions(apps.command('list').description('List the applications of the account.'))
     .option('--json', 'print a JSON array')
@@ -72,7 +72,7 @@ function addApps(program: Command, terminal: Terminal): void {
     );
 }
 
-function addMcp(program: Command, terminal: Terminal): void {
+function addMcpCommand(program: Command, terminal: Terminal): void {
   addProfileOptions(
     program
       .command('mcp')
@@ -85,23 +85,23 @@ function addMcp(program: Command, terminal: Terminal): void {
     .action(async (options: McpOptions) => (await import('./commands/mcp.ts')).serveMcp(terminal, options));
 }
 
-function addSessions(program: Command, terminal: Terminal): void {
+function addSessionCommands(program: Command, terminal: Terminal): void {
   const sessions = program
     .command('sessions')
     .description(
       'Create, list, read and release sessions over HTTP, with the agent key from --key, BERTH_KEY or the profile.',
     )
     .helpCommand(false);
-  const addOptions = (command: Command, json: string): Command =>
+  const addOptions = (command: Command, jsonHelp: string): Command =>
     addProfileOptions(command)
       .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or the key in the profile)')
-      .option('--json', json);
+      .option('--json', jsonHelp);
   addOptions(
     sessions
       .command('list')
       .description('List the sessions of the application, newest first.')
       .option('--status <STATUS>', 'only sessions with this status; separate several with commas')
-      .option('--limit <NUMBER>', 'maximum number of sessions to print', readCount, SESSIONS_SHOWN),
+      .option('--limit <NUMBER>', 'maximum number of sessions to print', readCount, SESSION_LIMIT_DEFAULT),
     'print a JSON array',
   ).action(async (options: ListSessionsOptions) =>
     (await import('./commands/sessions.ts')).listSessions(terminal, options),
@@ -141,7 +141,7 @@ function addSessions(program: Command, terminal: Terminal): void {
       .option('--to <TIME>', 'only entries before this time', readTime),
     'print a JSON array',
   ).action(async (id: string, options: LogsOptions) =>
-    (await import('./commands/sessions.ts')).sessionLogs(terminal, id, options),
+    (await import('./commands/sessions.ts')).printSessionLogs(terminal, id, options),
   );
   addOptions(
     sessions
@@ -153,6 +153,6 @@ function addSessions(program: Command, terminal: Terminal): void {
       .option('--to <TIME>', 'only events before this time', readTime),
     'print a JSON array',
   ).action(async (id: string, options: EventsOptions) =>
-    (await import('./commands/sessions.ts')).sessionEvents(terminal, id, options),
+    (await import('./commands/sessions.ts')).printSessionEvents(terminal, id, options),
   );
 }

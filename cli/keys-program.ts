@@ -11,7 +11,7 @@ import type { Terminal } from './terminal.ts';
 
 type LocalOrHttp<Local, Http extends AppOptions> = Local & Partial<Http>;
 
-export function addKeys(program: Command, terminal: Terminal): void {
+export function addKeyCommands(program: Command, terminal: Terminal): void {
   const keys = program
     .command('keys')
     .description(

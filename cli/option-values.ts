@@ -14,7 +14,8 @@ export function readCount(text: string): number {
 }
 
 export function readPageNumber(text: string): number {
-  if (!/^(-1|\d{1,9})$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0, or -1');
+  if (!/^(-1|\d{1,9})$/.test(text))
+    throw new InvalidArgumentError('expected a page number from 0, or -1 for entries that belong to no page');
   return Number(text);
 }
 

@@ -3,14 +3,14 @@
 import { Command } from 'commander';
 import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
-import { addCredits } from './credits-program.ts';
+import { addCreditCommands } from './credits-program.ts';
 import { exitCodeHelp } from './exit-codes.ts';
-import { addHosts } from './hosts-program.ts';
+import { addHostCommands } from './hosts-program.ts';
 import { addHttpCommands } from './http-program.ts';
-import { addKeys } from './keys-program.ts';
+import { addKeyCommands } from './keys-program.ts';
 import { readTime } from './option-values.ts';
-import { addReceipts } from './receipts-program.ts';
-import { addSafeguards } from './safeguards-program.ts';
+import { addReceiptCommands } from './receipts-program.ts';
+import { addSafeguardCommands } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
 import { versionText } from './version.ts';
 
@@ -49,23 +49,23 @@ export function berthProgram(terminal: Terminal = SILENT_TERMINAL, onExit: OnExi
     .showHelpAfterError('(berth --help lists the commands)')
     .exitOverride();
   program.commandsGroup(LOCAL_COMMANDS.heading);
-  addService(program, terminal, onExit);
-  addKeys(program, terminal);
-  addTokens(program, terminal);
-  addAccounts(program, terminal);
-  addConsole(program, terminal);
-  addSafeguards(program, terminal);
-  addCredits(program, terminal);
-  addHosts(program, terminal);
+  addServiceCommands(program, terminal, onExit);
+  addKeyCommands(program, terminal);
+  addTokenCommands(program, terminal);
+  addAccountCommands(program, terminal);
+  addConsoleCommand(program, terminal);
+  addSafeguardCommands(program, terminal);
+  addCreditCommands(program, terminal);
+  addHostCommands(program, terminal);
   program.commandsGroup(HTTP_COMMANDS.heading);
   addHttpCommands(program, terminal);
   program.commandsGroup(STANDALONE_COMMANDS.heading);
-  addReceipts(program, terminal);
-  for (const command of program.commands) noteKind(command);
+  addReceiptCommands(program, terminal);
+  for (const command of program.commands) addKindNote(command);
   return program;
 }
 
-function noteKind(command: Command): void {
+function addKindNote(command: Command): void {
   const kinds = [HTTP_COMMANDS, STANDALONE_COMMANDS];
   const ownKind = kinds.find(({ heading }) => heading === command.helpGroup()) ?? LOCAL_COMMANDS;
   for (const one of [command, ...command.commands])
@@ -75,7 +75,7 @@ function noteKind(command: Command): void {
 const isLocalOrHttp = (command: Command): boolean =>
   command.options.some(({ long }) => long === '--app') || command.commands.some(isLocalOrHttp);
 
-function addService(program: Command, terminal: Terminal, onExit: OnExit): void {
+function addServiceCommands(program: Command, terminal: Terminal, onExit: OnExit): void {
   program
     .command('serve')
     .description(
@@ -96,7 +96,7 @@ function addService(program: Command, terminal: Terminal, onExit: OnExit): void 
       'Print the current status of the service of this data folder. The exit code shows whether the service is ready.',
     )
     .option('--json', 'print the status as JSON')
-    .action(async (options: { json?: true }) => (await import('./commands/status.ts')).status(terminal, options));
+    .action(async (options: { json?: true }) => (await import('./commands/status.ts')).printStatus(terminal, options));
   program
     .command('config')
     .description('Check the settings.')
@@ -121,15 +121,17 @@ function addService(program: Command, terminal: Terminal, onExit: OnExit): void 
     .command('doctor')
     .description('Check the requirements of this machine, and print how to meet each missing requirement.')
     .option('--json', 'print the findings as JSON')
-    .action(async (options: { json?: true }) => (await import('./commands/doctor.ts')).doctor(terminal, options));
+    .action(async (options: { json?: true }) => (await import('./commands/doctor.ts')).runDoctor(terminal, options));
   program
     .command('openapi')
     .description('Print the OpenAPI 3.1 description of the API.')
     .option('--json', 'print JSON instead of YAML')
-    .action(async (options: { json?: true }) => (await import('./commands/openapi.ts')).openapi(terminal, options));
+    .action(async (options: { json?: true }) =>
+      (await import('./commands/openapi.ts')).printOpenapi(terminal, options),
+    );
 }
 
-function addTokens(program: Command, terminal: Terminal): void {
+function addTokenCommands(program: Command, terminal: Terminal): void {
   const tokens = program
     .command('tokens')
     .description(
@@ -166,7 +168,7 @@ function addTokens(program: Command, terminal: Terminal): void {
     );
 }
 
-function addAccounts(program: Command, terminal: Terminal): void {
+function addAccountCommands(program: Command, terminal: Terminal): void {
   const accounts = program
     .command('accounts')
     .description('Manage the accounts of people. Works while the service is running.')
@@ -182,7 +184,7 @@ function addAccounts(program: Command, terminal: Terminal): void {
     )
     .option('--json', 'print {"url"}')
     .action(async (options: AccountLinkOptions) =>
-      (await import('./commands/accounts.ts')).accountLink(terminal, options),
+      (await import('./commands/accounts.ts')).printAccountLink(terminal, options),
     );
   program
     .command('outbox')
@@ -190,13 +192,15 @@ function addAccounts(program: Command, terminal: Terminal): void {
       'Print the e-mails of the last 31 days, newest first. The text of an e-mail is deleted once it has been sent. Without BERTH_SMTP_URL, no e-mails are sent.',
     )
     .option('--json', 'print a JSON array')
-    .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).outbox(terminal, options));
+    .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).printOutbox(terminal, options));
 }
 
-function addConsole(program: Command, terminal: Terminal): void {
+function addConsoleCommand(program: Command, terminal: Terminal): void {
   program
     .command('console')
     .description('Print a link that signs in to the web console. It is valid for a day.')
     .option('--json', 'print {"url"}')
-    .action(async (options: { json?: true }) => (await import('./commands/console.ts')).consoleLink(terminal, options));
+    .action(async (options: { json?: true }) =>
+      (await import('./commands/console.ts')).printConsoleLink(terminal, options),
+    );
 }

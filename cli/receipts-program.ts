@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { VerifyReceiptCommandOptions } from './commands/receipts.ts';
 import type { Terminal } from './terminal.ts';
 
-export function addReceipts(program: Command, terminal: Terminal): void {
+export function addReceiptCommands(program: Command, terminal: Terminal): void {
   program
     .command('receipts')
     .description('Verify receipts of invocations.')

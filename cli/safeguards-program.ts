@@ -5,7 +5,7 @@ import type { JsonOption } from './commands/tokens.ts';
 import { readCount } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
-export function addSafeguards(program: Command, terminal: Terminal): void {
+export function addSafeguardCommands(program: Command, terminal: Terminal): void {
   program
     .command('backup')
     .description(

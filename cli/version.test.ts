@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { versionText } from './version.ts';
 
 for (const kind of ['relative', 'absolute'] as const)
-  test(`names the commit of an additional work tree whose common folder is ${kind}`, t => {
+  test(`the version contains the commit of an additional work tree whose path to the common folder is ${kind}`, t => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-version-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const git = join(folder, 'git');

@@ -17,7 +17,7 @@ export const REASON_CHARACTERS_MAX = 280;
 export const OPEN_ACTIONS_PER_END_USER_MAX = 20;
 export const OPEN_ACTIONS_PER_APPLICATION_MAX = 500;
 /** Number of days for which an Action is kept after it has ended. */
-export const ACTION_DAYS = 90;
+export const ACTION_RETENTION_DAYS = 90;
 
 export const ACTION_STATUSES = [
   ...['awaiting_approval', 'approved', 'executing', 'succeeded', 'failed', 'ambiguous'],

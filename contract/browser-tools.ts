@@ -21,7 +21,7 @@ const SessionIdField = Type.Optional(
       'Session to use. May be omitted while this agent key has exactly one running session that was opened with browser_open.',
   }),
 );
-const Element = Type.Optional(
+const ElementDescription = Type.Optional(
   Type.String({ maxLength: 500, description: 'Description of the element, for people who watch the session.' }),
 );
 const Ref = (description = 'Reference of the element in the newest snapshot of the page, for example `e12`.') =>
@@ -222,7 +222,7 @@ export const BROWSER_TOOLS = {
     title: 'Click',
     description: 'Clicks an element of the page.',
     input: Input({
-      element: Element,
+      element: ElementDescription,
       ref: Ref(),
       doubleClick: Type.Optional(Type.Boolean({ description: 'Double-click instead of clicking once.' })),
       button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { description: 'Mouse button. Default: `left`.' })),
@@ -238,16 +238,16 @@ export const BROWSER_TOOLS = {
   browser_hover: {
     title: 'Move the mouse over an element',
     description: 'Moves the mouse over an element of the page.',
-    input: Input({ element: Element, ref: Ref() }),
+    input: Input({ element: ElementDescription, ref: Ref() }),
     isReadOnly: true,
   },
   browser_drag: {
     title: 'Drag and drop',
     description: 'Drags one element to another.',
     input: Input({
-      startElement: Element,
+      startElement: ElementDescription,
       startRef: Ref('Reference of the element to drag.'),
-      endElement: Element,
+      endElement: ElementDescription,
       endRef: Ref('Reference of the element to drop on.'),
     }),
     isReadOnly: false,
@@ -256,7 +256,7 @@ export const BROWSER_TOOLS = {
     title: 'Type text',
     description: 'Enters text into an editable element, replacing what it contains.',
     input: Input({
-      element: Element,
+      element: ElementDescription,
       ref: Ref(),
       text: Text('Text to enter.'),
       submit: Type.Optional(Type.Boolean({ description: 'Press Enter afterwards.' })),
@@ -284,7 +284,7 @@ export const BROWSER_TOOLS = {
     title: 'Select an option',
     description: 'Selects options of a drop-down list.',
     input: Input({
-      element: Element,
+      element: ElementDescription,
       ref: Ref(),
       values: Type.Array(Type.String({ maxLength: 2_000 }), {
         minItems: 1,
@@ -310,7 +310,7 @@ export const BROWSER_TOOLS = {
     title: 'Take a screenshot',
     description: 'Returns a screenshot of the page. Use browser_snapshot to find elements.',
     input: Input({
-      element: Element,
+      element: ElementDescription,
       ref: Type.Optional(Ref('Reference of the element to capture. Defaults to the viewport.')),
       fullPage: Type.Optional(Type.Boolean({ description: 'Capture the whole page instead of the viewport.' })),
       type: Type.Optional(Type.Enum(['png', 'jpeg'], { description: 'Format. Default: `png`.' })),
@@ -361,7 +361,7 @@ export const BROWSER_TOOLS = {
     description: 'Runs JavaScript in the page, and returns its value as JSON.',
     input: Input({
       function: Text('`() => { … }`, or `(element) => { … }` with `ref`.'),
-      element: Element,
+      element: ElementDescription,
       ref: Type.Optional(Ref('Reference of the element to pass to the function.')),
     }),
     isReadOnly: false,

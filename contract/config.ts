@@ -11,7 +11,7 @@ export const ConfigQuery = Type.Object({
   ),
 });
 
-export const CachedHeader = Type.Object({
+export const IfNoneMatchHeader = Type.Object({
   'if-none-match': Type.Optional(
     Type.String({
       maxLength: 2000,
@@ -20,7 +20,7 @@ export const CachedHeader = Type.Object({
   ),
 });
 
-export const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
+export const REGISTRATION_MODES = ['open', 'invite', 'closed'] as const;
 
 export const ServiceConfig = Type.Object(
   {
@@ -34,7 +34,7 @@ export const ServiceConfig = Type.Object(
         description: 'The methods with which a sign-in can begin.',
       }),
     }),
-    registration: Type.Enum([...REGISTRATIONS], {
+    registration: Type.Enum([...REGISTRATION_MODES], {
       description: 'Who can register: anyone, only people who were invited, or nobody.',
     }),
     minPasswordLength: Type.Integer({ description: 'Minimum number of characters in a password.' }),

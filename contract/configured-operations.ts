@@ -133,7 +133,7 @@ const FromInput = Type.Object(
 );
 
 /** A step of `browser.steps` whose values may come from the input. */
-export const BoundStep = Type.Object(
+export const BindableStep = Type.Object(
   {
     ...Step.properties,
     url: Type.Optional(AddressTemplate('Of `goto`.')),
@@ -157,7 +157,7 @@ const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PAGE_IN
 export const BrowserBinding = Type.Object(
   {
     url: Type.Optional(AddressTemplate('The page that is opened first. If absent, the first step must be a `goto`.')),
-    steps: Type.Array(BoundStep, {
+    steps: Type.Array(BindableStep, {
       minItems: 1,
       maxItems: STEPS_MAX,
       description: 'The steps to perform in the page, as in the operation `browser.steps`.',

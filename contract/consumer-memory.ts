@@ -85,7 +85,7 @@ export type DeletedItems = Static<typeof DeletedMemory>;
 
 // ---- consents ----------------------------------------------------------------------------------------------------------
 
-const Agent = Type.Union([Uuid('Id of an agent key.'), Type.Literal('*')], {
+const AgentKeySelector = Type.Union([Uuid('Id of an agent key.'), Type.Literal('*')], {
   description: 'Id of an agent key of the application, or `*` for all of them.',
 });
 
@@ -105,7 +105,7 @@ const KeyPatterns = Type.Array(
 const Access = Type.Enum(['read', 'write'], { description: '`write` allows both reading and writing.' });
 
 export const GiveConsent = Type.Object({
-  keyId: Agent,
+  keyId: AgentKeySelector,
   keys: KeyPatterns,
   access: Access,
   expiresAt: Type.Optional(Time('When the consent expires. If absent, it is in force until it is withdrawn.')),
@@ -115,7 +115,7 @@ export type GiveConsent = Static<typeof GiveConsent>;
 export const Consent = Type.Object(
   {
     id: Uuid('Id of the consent.'),
-    keyId: Agent,
+    keyId: AgentKeySelector,
     agent: Type.Optional(Type.String({ description: 'Name of the agent key. Absent for `*`.' })),
     keys: KeyPatterns,
     access: Access,
@@ -137,8 +137,8 @@ export type WithdrawConsent = Static<typeof WithdrawConsent>;
 export const AgentKeyRef = Type.Object({ keyId: Uuid('Id of an agent key.') });
 export type AgentKeyRef = Static<typeof AgentKeyRef>;
 
-export const AgentAskingConsent = Type.Object(
+export const AgentKeySummary = Type.Object(
   { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Name of the agent key.' }) },
   { description: 'An agent key of the application.' },
 );
-export type AgentAskingConsent = Static<typeof AgentAskingConsent>;
+export type AgentKeySummary = Static<typeof AgentKeySummary>;

@@ -288,11 +288,11 @@ export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
 
 // ---- the sign-in page of `hosted` ----------------------------------------------------------------------------------
 
-const SignIn = Uuid('Id of the sign-in, from the address of the page.');
+const SignInId = Uuid('Id of the sign-in, from the address of the page.');
 const Ticket = Uuid('The `ticket` of the previous response.');
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
-export const DescribeHosted = Type.Object({ signIn: SignIn });
+export const DescribeHosted = Type.Object({ signIn: SignInId });
 export type DescribeHosted = Static<typeof DescribeHosted>;
 
 export const HostedSignIn = Type.Object(
@@ -313,27 +313,27 @@ export const HostedSignIn = Type.Object(
 );
 export type HostedSignIn = Static<typeof HostedSignIn>;
 
-export const HostedPassword = Type.Object({ signIn: SignIn, email: Email('E-mail address.'), password: Password });
+export const HostedPassword = Type.Object({ signIn: SignInId, email: Email('E-mail address.'), password: Password });
 export type HostedPassword = Static<typeof HostedPassword>;
 
-export const HostedCode = Type.Object({ signIn: SignIn, email: Email('E-mail address.') });
+export const HostedCode = Type.Object({ signIn: SignInId, email: Email('E-mail address.') });
 export type HostedCode = Static<typeof HostedCode>;
 
 export const HostedRegister = Type.Object({
-  signIn: SignIn,
+  signIn: SignInId,
   email: Email('E-mail address.'),
   password: NewPassword,
   displayName: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Name of a new consumer.' })),
 });
 export type HostedRegister = Static<typeof HostedRegister>;
 
-export const HostedVerify = Type.Object({ signIn: SignIn, ticket: Ticket, code: Code });
+export const HostedVerify = Type.Object({ signIn: SignInId, ticket: Ticket, code: Code });
 export type HostedVerify = Static<typeof HostedVerify>;
 
-export const HostedPasskeyOptions = Type.Object({ signIn: SignIn });
+export const HostedPasskeyOptions = Type.Object({ signIn: SignInId });
 export type HostedPasskeyOptions = Static<typeof HostedPasskeyOptions>;
 
-export const HostedPasskey = Type.Object({ signIn: SignIn, ticket: Ticket, response: PasskeyResponse });
+export const HostedPasskey = Type.Object({ signIn: SignInId, ticket: Ticket, response: PasskeyResponse });
 export type HostedPasskey = Static<typeof HostedPasskey>;
 
 export const HostedSignInResult = Type.Object(

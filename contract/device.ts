@@ -5,7 +5,7 @@ import { Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
 import { TOKEN_SCOPES } from './tokens.ts';
 
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 export const DEVICE_CODE_SECONDS = 600;
 export const POLL_INTERVAL_SECONDS = 5;
 /** Lifetime of a developer token: a working day. The token cannot be renewed. */
@@ -201,7 +201,7 @@ const OptionalText = (description: string) =>
  * error.
  */
 export const CollectToken = Type.Object({
-  grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
+  grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT_TYPE}\`.` }),
   device_code: OptionalText('Required: the device code.'),
   client_id: OptionalText('Required: the same as at the start of the authorization.'),
   code_verifier: OptionalText('Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636).'),

@@ -191,7 +191,7 @@ export const ERRORS = {
     status: 403,
     retry: 'no',
     summary: 'A request with the sign-in cookie did not come from a page of this service.',
-    whatToDo: 'Use the console at the public address of the service. Programs use a token.',
+    whatToDo: 'Use the console at the public address of the service. In a program, use a token.',
   },
   origin_not_allowed: {
     status: 403,
@@ -209,8 +209,8 @@ export const ERRORS = {
   consent_required: {
     status: 403,
     retry: 'no',
-    summary: 'The consumer has not allowed the agent key to read or write this key of the memory.',
-    whatToDo: 'Ask the consumer, at the address in `details.consentUrl`.',
+    summary: 'The consumer has not allowed the agent key to read or write this memory key.',
+    whatToDo: 'Ask the consumer to allow the access at the address in `details.consentUrl`.',
   },
   project_mismatch: {
     status: 403,
@@ -227,14 +227,14 @@ export const ERRORS = {
   signed_url_expired: {
     status: 403,
     retry: 'no',
-    summary: 'The signed link is older than six hours.',
-    whatToDo: 'List the files again to get a new link.',
+    summary: 'The signed link has expired or was revoked.',
+    whatToDo: 'Request a new link: list the files again, or read the live view addresses again.',
   },
   signed_url_invalid: {
     status: 403,
     retry: 'no',
-    summary: 'The signed link is not valid: it was changed after it was issued.',
-    whatToDo: 'Use the link exactly as it was returned, or list the files again to get a new link.',
+    summary: 'The signed link is not valid: it was changed after it was issued, or does not allow this request.',
+    whatToDo: 'Use the link exactly as it was returned, or request a new link.',
   },
   operation_not_granted: {
     status: 403,
@@ -306,7 +306,7 @@ export const ERRORS = {
   context_in_use: {
     status: 409,
     retry: 'no',
-    summary: 'Another session uses the context exclusively, or a save of the context is taking too long to wait for.',
+    summary: 'Another session uses the context exclusively, or is still saving it.',
     whatToDo:
       'Wait for the session in `details.sessionId` to end. If `details.saving` is present, wait for its save to finish.',
   },
@@ -337,13 +337,13 @@ export const ERRORS = {
   revision_conflict: {
     status: 409,
     retry: 'no',
-    summary: 'The operation is at a different revision than the request names. Nothing was started.',
-    whatToDo: 'Read the operation again, and send its revision or none.',
+    summary: 'The request names a revision or version that is not the current one. Nothing was started or written.',
+    whatToDo: 'Read the operation or the item again, and send its current revision or version, or omit it.',
   },
   not_ready: {
     status: 409,
     retry: 'no',
-    summary: 'A requirement of the operation is not configured yet.',
+    summary: 'The current state of the resource does not allow the operation, or a requirement is not configured yet.',
     whatToDo: 'Follow the instructions in the message.',
   },
   name_taken: {
@@ -385,7 +385,7 @@ export const ERRORS = {
   limit_reached: {
     status: 409,
     retry: 'no',
-    summary: 'The limit on the number of these resources is reached.',
+    summary: 'The limit on the number or the total size of these resources is reached.',
     whatToDo: 'Remove a resource that is no longer needed. `details.limit` is the limit.',
   },
   digest_mismatch: {
@@ -461,7 +461,7 @@ export const ERRORS = {
     status: 415,
     retry: 'no',
     summary: 'The operation does not accept the content type of the body.',
-    whatToDo: 'Send `Content-Type: application/json`.',
+    whatToDo: 'Send `Content-Type: application/json`, or `multipart/form-data` for an upload.',
   },
   range_not_satisfiable: {
     status: 416,
@@ -484,7 +484,8 @@ export const ERRORS = {
   feature_unavailable: {
     status: 422,
     retry: 'no',
-    summary: 'This installation does not support the setting, and ignoring it would not be safe.',
+    summary:
+      'The feature or setting is not available in this installation or application, and it would not be safe to ignore it.',
     whatToDo: 'Omit the field named in `details.field`.',
   },
   too_costly: {
@@ -496,8 +497,9 @@ export const ERRORS = {
   credential_missing: {
     status: 424,
     retry: 'no',
-    summary: 'The credential that the operation uses is missing, has expired, or may not be sent to its host.',
-    whatToDo: 'Ask a developer of the application to write the credential. Nothing was started.',
+    summary:
+      'The credential that the operation uses is missing, has expired, or may not be sent to its host. Nothing was started.',
+    whatToDo: 'Ask a developer of the application to update the credential.',
   },
   upgrade_required: {
     status: 426,
@@ -517,8 +519,10 @@ export const ERRORS = {
     status: 429,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The application has reached its limit of running sessions. No session was created.',
-    whatToDo: 'Release a session, wait until a session ends, or queue the request with `Prefer: wait=SECONDS`.',
+    summary:
+      'A limit on concurrent work is reached: running sessions, waiting creates, running calls or open Actions. Nothing was started.',
+    whatToDo:
+      'Wait until some of the work has ended, or release a session. A create can be queued with `Prefer: wait=SECONDS`.',
   },
   rate_limited: {
     status: 429,
@@ -540,8 +544,8 @@ export const ERRORS = {
     status: 429,
     retry: 'no',
     retryAfterSeconds: 5,
-    summary: 'The session has reached its limit of CDP clients.',
-    whatToDo: 'Disconnect another client, and connect again.',
+    summary: 'The session has reached its limit of CDP clients or of viewers.',
+    whatToDo: 'Disconnect another client or viewer, and connect again.',
   },
   stream_limit: {
     status: 429,
@@ -588,7 +592,8 @@ export const ERRORS = {
     status: 503,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'All browser slots of this installation are in use. No session was created.',
+    summary:
+      'No browser is available: all slots are in use, the disk is nearly full, the service is stopping, or the browser is not ready yet. Nothing was created.',
     whatToDo:
       'Wait for a session to end, queue the request with `Prefer: wait=SECONDS`, or ask the operator for more slots.',
   },

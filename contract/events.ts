@@ -13,7 +13,7 @@ export const EVENT_DESCRIPTIONS = {
   'session.started': 'the session is running',
   'client.connected': 'a CDP client connected',
   'client.disconnected': 'a CDP client disconnected',
-  'client.refused': 'a CDP client was refused because the limit is reached',
+  'client.refused': 'a CDP client was refused because the session had reached its limit of clients',
   'session.updated': 'the metadata or the time limit was changed',
   'recording.limited': 'parts of the session are not recorded; sent once for each `reason`',
   'file.uploaded': 'a file was uploaded into the session',

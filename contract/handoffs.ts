@@ -17,7 +17,7 @@ export const NOTE_CHARACTERS_MAX = 1_000;
 const ORIGINS_MAX = 20;
 export const HANDOFF_WAIT_SECONDS_MAX = 55;
 /** Number of days for which a hand-off can be read after it has ended. */
-export const HANDOFF_DAYS = 90;
+export const HANDOFF_RETENTION_DAYS = 90;
 
 export const HANDOFF_STATUSES = [
   'requested',

@@ -7,9 +7,9 @@ export const METADATA_BYTES_MAX = 1_024;
 export const INVOKE_WAIT_SECONDS_DEFAULT = 30;
 export const INVOKE_WAIT_SECONDS_MAX = 55;
 /** Number of days for which the output and artifacts of an invocation are kept. */
-export const OUTPUT_DAYS = 31;
+export const OUTPUT_RETENTION_DAYS = 31;
 /** Number of days for which an invocation and its receipt are kept after the invocation has ended. */
-export const INVOCATION_DAYS = 400;
+export const INVOCATION_RETENTION_DAYS = 400;
 
 export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
 export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
@@ -180,7 +180,7 @@ export const Invocation = Type.Object(
     ),
     output: Type.Optional(
       AnyObject(
-        `The output, while it is kept: for ${OUTPUT_DAYS} days, or for the period in the \`retention\` of the operation.`,
+        `The output, while it is kept: for ${OUTPUT_RETENTION_DAYS} days, or for the period in the \`retention\` of the operation.`,
       ),
     ),
     outputInvalid: Type.Optional(

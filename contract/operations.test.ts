@@ -33,13 +33,13 @@ test('only POST operations for agent keys or accounts accept an idempotency key,
   }
 });
 
-test('the list of token scopes without effect contains exactly the scopes that no account operation requires', () => {
-  const forAccounts = OPERATION_IDS.filter(
+test('the list of unused token scopes contains exactly the scopes that no account operation requires', () => {
+  const accountOperationIds = OPERATION_IDS.filter(
     id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential),
   );
-  const asked = new Set(forAccounts.flatMap(id => [...(operation(id).scopes ?? [])]));
+  const requiredScopes = new Set(accountOperationIds.flatMap(id => [...(operation(id).scopes ?? [])]));
   assert.deepEqual(
-    TOKEN_SCOPES.filter(scope => !asked.has(scope)),
+    TOKEN_SCOPES.filter(scope => !requiredScopes.has(scope)),
     [...RESERVED_TOKEN_SCOPES],
   );
 });

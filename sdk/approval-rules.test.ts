@@ -34,7 +34,7 @@ interface Change {
   readonly type?: string;
   readonly at?: string;
   readonly method?: string;
-  readonly flipped?: boolean;
+  readonly isSignatureFlipped?: boolean;
 }
 
 function receipt(change: Change = {}, kind = 'P-256'): string {
@@ -45,7 +45,7 @@ function receipt(change: Change = {}, kind = 'P-256'): string {
   const data = Buffer.concat([sha256(change.signedRpId ?? rpId), Buffer.from([flags, 0, 0, 0, 1])]);
   const signed = Buffer.concat([data, sha256(clientData)]);
   const signature = sign(kind === 'P-256' || kind === 'RSA' ? 'sha256' : null, signed, passkey.privateKey);
-  if (change.flipped) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
+  if (change.isSignatureFlipped) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
   const { kty, crv, x, y, n, e, alg, pub } = Object(passkey.publicKey.export({ format: 'jwk' }));
   const proof = {
     credentialId: 'AAAA',
@@ -80,20 +80,20 @@ const VERIFIERS = {
   'with WebCrypto': verifyReceiptInBrowser,
 };
 
-for (const [where, verified] of Object.entries(VERIFIERS))
+for (const [where, verify] of Object.entries(VERIFIERS))
   describe(`a receipt with an approval, verified ${where}`, () => {
     for (const kind of Object.keys(PASSKEYS))
       test(`a receipt with a ${kind} passkey is accepted, and is refused if one bit of the passkey signature is flipped`, async () => {
-        const { berth } = await verified(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
+        const { berth } = await verify(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
         assert.equal(berth.action?.approval.by.id, '4');
-        await assert.rejects(verified(receipt({ flipped: true }, kind), { keys }), ReceiptInvalid);
+        await assert.rejects(verify(receipt({ isSignatureFlipped: true }, kind), { keys }), ReceiptInvalid);
       });
 
     const refused: Readonly<Record<string, readonly [Change, RegExp]>> = {
       'the digest of another Action': [{ digest: digestOf({}) }, /another Action/],
-      'a page of another host': [{ origin: 'https://evil.example' }, /page of another host/],
-      'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page of another host/],
-      'another host': [{ rpId: 'evil.example', origin: 'https://evil.example' }, /not the host of/],
+      'a page of another host': [{ origin: 'https://evil.example' }, /page with another host name/],
+      'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page with another host name/],
+      'another host': [{ rpId: 'evil.example', origin: 'https://evil.example' }, /not the host name of/],
       'a host that differs from the signed host': [{ signedRpId: 'evil.example' }, /signed for another host/],
       'a user who was not verified': [{ flags: 1 }, /did not verify the user/],
       'a user who was not present': [{ flags: 4 }, /did not verify the user/],
@@ -104,8 +104,8 @@ for (const [where, verified] of Object.entries(VERIFIERS))
     };
     for (const [name, [change, message]] of Object.entries(refused))
       test(`verification refuses a receipt with ${name}`, () =>
-        assert.rejects(verified(receipt(change), { keys }), message));
+        assert.rejects(verify(receipt(change), { keys }), message));
 
     test('verification refuses a receipt if the content of the Action is not what was approved', () =>
-      assert.rejects(verified(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
+      assert.rejects(verify(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
   });

@@ -46,7 +46,7 @@ export interface PasskeySignature {
 
 const USER_PRESENT = 0x01;
 const USER_VERIFIED = 0x04;
-const RP_ID_BYTES = 32;
+const RP_ID_DIGEST_BYTES = 32;
 const AUTHENTICATOR_DATA_BYTES_MIN = 37;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 const KEY_MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -78,11 +78,11 @@ export function readPasskeySignature(
     ...[proof.clientDataJSON, proof.authenticatorData, proof.signature].map(text => fromBase64Url(String(text))),
   ];
   if (!clientData || !authenticatorData || !signature) return 'the signature of the approval cannot be read';
-  if (!isHostOf(issuer, rpId)) return `the approval was signed for ${rpId}, which is not the host of ${issuer}`;
+  if (!isHostOf(issuer, rpId)) return `the approval was signed for ${rpId}, which is not the host name of ${issuer}`;
   const problem = clientDataProblem(clientData, digest, rpId);
   if (problem !== undefined) return problem;
   if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of the approval cannot be read';
-  const flags = authenticatorData[RP_ID_BYTES] ?? 0;
+  const flags = authenticatorData[RP_ID_DIGEST_BYTES] ?? 0;
   if ((flags & USER_PRESENT) === 0 || (flags & USER_VERIFIED) === 0)
     return 'the passkey of the approval did not verify the user';
   return { clientData, authenticatorData, signature, key, rpId };
@@ -93,7 +93,7 @@ export function readPasskeySignature(
  * signed for.
  */
 export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
-  toBase64Url(authenticatorData.slice(0, RP_ID_BYTES)) === toBase64Url(digest);
+  toBase64Url(authenticatorData.slice(0, RP_ID_DIGEST_BYTES)) === toBase64Url(digest);
 
 function clientDataProblem(clientData: Bytes, digest: string, rpId: string): string | undefined {
   const data = objectIn(clientData);
@@ -102,7 +102,9 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
   if (data.type !== 'webauthn.get' || data.challenge !== challenge) return 'the approval was signed for another Action';
   const origin = String(data.origin);
   const host = URL.canParse(origin) ? new URL(origin).hostname : '';
-  return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'the approval was signed on a page of another host';
+  return host === rpId || host.endsWith(`.${rpId}`)
+    ? undefined
+    : 'the approval was signed on a page with another host name';
 }
 
 /** If the issuer is a loopback address, the host may be `localhost`, because a passkey belongs to a host name. */

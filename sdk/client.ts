@@ -39,11 +39,14 @@ const CREDENTIALS = [
 export function berthClient(options: BerthOptions = {}): Berth {
   const { BERTH_URL, BERTH_KEY, BERTH_TOKEN } = process.env;
   const client = createClient<paths>({ baseUrl: options.url ?? (BERTH_URL || URL_DEFAULT) });
-  client.use(authorize({ key: options.key ?? BERTH_KEY, token: options.token ?? BERTH_TOKEN }), throwFailures);
+  client.use(
+    authorizationMiddleware({ key: options.key ?? BERTH_KEY, token: options.token ?? BERTH_TOKEN }),
+    failureMiddleware,
+  );
   return client;
 }
 
-const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefined>>): Middleware => ({
+const authorizationMiddleware = (credentials: Readonly<Record<'key' | 'token', string | undefined>>): Middleware => ({
   onRequest({ request, schemaPath }) {
     const credentialKind = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
     if (!credentialKind || request.headers.has('authorization')) return undefined;
@@ -61,7 +64,7 @@ const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefi
   },
 });
 
-const throwFailures: Middleware = {
+const failureMiddleware: Middleware = {
   async onResponse({ response }) {
     if (response.status >= FAILURE_STATUS_MIN) throw await errorOf(response);
   },

@@ -28,7 +28,7 @@ test('paginate follows nextCursor if the list is an object', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('paginate continues after an empty page of a search that has more pages', async () => {
+test('paginate continues after an empty list page of a search that has more list pages', async () => {
   const found = paginate(before =>
     Promise.resolve(
       before === undefined
@@ -39,14 +39,14 @@ test('paginate continues after an empty page of a search that has more pages', a
   assert.deepEqual(await Array.fromAsync(found), ['found']);
 });
 
-test('paginate treats an empty page of a log as the last page, even if the page has a next position', async () => {
+test('paginate treats an empty list page of a log as the last one, even if it has a next position', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );
   assert.deepEqual(await Array.fromAsync(found), []);
 });
 
-test('paginate fetches no more pages than the caller reads', async () => {
+test('paginate fetches no more list pages than the caller reads', async () => {
   let asked = 0;
   const found = paginate(() => {
     asked += 1;

@@ -160,7 +160,7 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (!passkeySignature) return;
   const { authenticatorData, clientData, signature, key, rpId } = passkeySignature;
   if (!isRpIdDigest(authenticatorData, yield* digest(rpId)))
-    throw new ReceiptInvalid('the approval was signed for another host');
+    throw new ReceiptInvalid('the approval was signed for another host name');
   const clientDigest = yield { digest: clientData };
   if (typeof clientDigest === 'boolean') throw new TypeError('expected a digest, got a boolean');
   const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
@@ -179,7 +179,7 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
     throw new ReceiptInvalid(`the header contains ${refusedHeader}, which is not allowed`);
   if (!ALGORITHMS.includes(header.alg))
     throw new ReceiptInvalid(`the algorithm is ${String(header.alg).slice(0, 20)}; expected EdDSA`);
-  if (header.typ !== RECEIPT_TYPE) throw new ReceiptInvalid(`the type is not ${RECEIPT_TYPE}`);
+  if (header.typ !== RECEIPT_TYPE) throw new ReceiptInvalid(`the type in the header is not ${RECEIPT_TYPE}`);
   const key = keys.find(({ kid }) => kid === header.kid);
   if (!key) throw new ReceiptInvalid('the receipt is signed with a key that is not in the key set');
   const { kty, crv, x } = key;

@@ -38,10 +38,10 @@ async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAns
   if ('digest' in question) return new Uint8Array(await subtle.digest('SHA-256', question.digest));
   const { signed, signature, key } = question;
   try {
-    const { imports, verifies, bytes } = algorithmOf(key, signature);
+    const { importAlgorithm, verifyAlgorithm, bytes } = algorithmOf(key, signature);
     if (!bytes) return false;
-    const importedKey = await subtle.importKey('jwk', { ...key }, imports, false, ['verify']);
-    return await subtle.verify(verifies, importedKey, bytes, signed);
+    const importedKey = await subtle.importKey('jwk', { ...key }, importAlgorithm, false, ['verify']);
+    return await subtle.verify(verifyAlgorithm, importedKey, bytes, signed);
   } catch (error) {
     const name = key.kty === 'AKP' ? key.alg : key.kty === 'OKP' ? 'Ed25519' : key.kty;
     throw new CannotVerify(`this browser cannot verify ${name} signatures (${String(error).slice(0, 100)})`);
@@ -56,19 +56,19 @@ function algorithmOf(key: SignatureKey, signature: Uint8Array<ArrayBuffer>) {
   switch (key.kty) {
     case 'EC':
       return {
-        imports: { name: 'ECDSA', namedCurve: 'P-256' },
-        verifies: { name: 'ECDSA', hash: 'SHA-256' },
+        importAlgorithm: { name: 'ECDSA', namedCurve: 'P-256' },
+        verifyAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
         bytes: rawEcdsaSignature(signature),
       };
     case 'RSA':
       return {
-        imports: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
-        verifies: { name: 'RSASSA-PKCS1-v1_5' },
+        importAlgorithm: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+        verifyAlgorithm: { name: 'RSASSA-PKCS1-v1_5' },
         bytes: signature,
       };
     case 'AKP':
-      return { imports: { name: key.alg }, verifies: { name: key.alg }, bytes: signature };
+      return { importAlgorithm: { name: key.alg }, verifyAlgorithm: { name: key.alg }, bytes: signature };
     default:
-      return { imports: { name: 'Ed25519' }, verifies: { name: 'Ed25519' }, bytes: signature };
+      return { importAlgorithm: { name: 'Ed25519' }, verifyAlgorithm: { name: 'Ed25519' }, bytes: signature };
   }
 }

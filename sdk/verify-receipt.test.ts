@@ -43,29 +43,29 @@ const VERIFIERS = {
   'with WebCrypto': verifyReceiptInBrowser,
 };
 
-for (const [where, verified] of Object.entries(VERIFIERS))
+for (const [where, verify] of Object.entries(VERIFIERS))
   describe(`a receipt, verified ${where}`, () => {
     test('a receipt is accepted with its input, output, issuer and audience', async () => {
       const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
       const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
-      const claims = await verified(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
+      const claims = await verify(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
       assert.deepEqual(claims, CLAIMS);
     });
 
     test('a receipt is accepted with an output of several files, and with an output whose downloadUrl does not belong to a file', async () => {
       const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
       const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
-      await verified(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
+      await verify(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
       const own = { artifact: { downloadUrl: 'https://shop.example/' } };
       const answered = { ...CLAIMS.berth, outputDigest: digest(own) };
-      await verified(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
+      await verify(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
     });
 
     test('a receipt is refused if a character is changed', async () => {
       const receipt = signed();
       for (let at = 0; at < receipt.length; at += 7) {
         const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
-        await assert.rejects(verified(changed, { keys }), ReceiptInvalid, `at ${at}`);
+        await assert.rejects(verify(changed, { keys }), ReceiptInvalid, `at ${at}`);
       }
     });
 
@@ -74,7 +74,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
       'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header contains jwk/],
       'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header contains crit/],
-      'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
+      'another type': [signed(CLAIMS, { typ: 'JWT' }), /type in the header is not/],
       'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /not in the key set/],
       'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
       'padding after its signature': [`${signed()}=`, /signature is not valid/],
@@ -82,11 +82,11 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'claims that are not a receipt': [signed({ iss: 'x' }), /not a receipt/],
     };
     for (const [name, [receipt, message]] of Object.entries(cases))
-      test(`verification refuses a receipt with ${name}`, () => assert.rejects(verified(receipt, { keys }), message));
+      test(`verification refuses a receipt with ${name}`, () => assert.rejects(verify(receipt, { keys }), message));
 
     test('a receipt is refused if the input, output, issuer, audience or key does not match', async () => {
       const refused = (options: object, message: RegExp) =>
-        assert.rejects(verified(signed(), { keys, ...options }), message);
+        assert.rejects(verify(signed(), { keys, ...options }), message);
       await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input does not match/);
       await refused({ output: { artifact: { ...FILE, size: 4 } } }, /output does not match/);
       await refused({ issuer: 'https://other.example' }, /issued by/);

@@ -38,7 +38,7 @@ test('verifyWebhook returns the message for a text or binary body, with fetch or
   assert.deepEqual(verifyWebhook(BODY, upper, [other.publicKey, own.publicKey], { now: NOW }), expected);
 });
 
-test('verifyWebhook accepts a message if one of its signatures is valid, as after a key rotation', () => {
+test('verifyWebhook accepts a message if any of its signatures is valid, for example after a key rotation', () => {
   const headers = headersOf();
   headers['webhook-signature'] =
     `v1,abc ${signature('msg-1', AT, BODY, other.privateKey)} ${headers['webhook-signature']}`;

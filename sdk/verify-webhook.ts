@@ -45,7 +45,8 @@ export function verifyWebhook(
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(name =>
     headerOf(headers, name),
   );
-  if (!id || !timestamp || !signatures) throw new WebhookInvalid('a signature header is missing');
+  if (!id || !timestamp || !signatures)
+    throw new WebhookInvalid('the header webhook-id, webhook-timestamp or webhook-signature is missing');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookInvalid('webhook-timestamp is not a number of seconds');
   const ageSeconds = now.getTime() / 1000 - Number(timestamp);
   if (Math.abs(ageSeconds) > toleranceSeconds)
@@ -53,7 +54,8 @@ export function verifyWebhook(
   const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const keys = (typeof publicKey === 'string' ? [publicKey] : publicKey).map(keyOf);
-  if (!isSigned(content, signatures, keys)) throw new WebhookInvalid('no signature is valid');
+  if (!isSigned(content, signatures, keys))
+    throw new WebhookInvalid('no signature is valid for this message and public key');
   return messageIn(id, Buffer.from(body).toString());
 }
 

@@ -35,7 +35,7 @@ export async function waitFor(
       );
       lastStatus = session.status;
       if (targetStatuses.includes(lastStatus)) return session;
-      if (session.endedAt !== undefined) throw unexpectedEnd(session, targetStatuses);
+      if (session.endedAt !== undefined) throw unexpectedEndError(session, targetStatuses);
       await sleep(POLL_MS, undefined, { signal: abortSignal });
     }
   } catch (error) {
@@ -48,7 +48,10 @@ export async function waitFor(
   }
 }
 
-const unexpectedEnd = ({ id, status, endReason }: Session, expectedStatuses: readonly SessionStatus[]): BerthError =>
+const unexpectedEndError = (
+  { id, status, endReason }: Session,
+  expectedStatuses: readonly SessionStatus[],
+): BerthError =>
   new BerthError({
     code: 'wrong_end',
     message: `Session ${id} ended with the status ${status} (${endReason ?? 'no reason'}), so it will not be ${expectedStatuses.join(' or ')}.`,

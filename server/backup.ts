@@ -33,15 +33,15 @@ export interface BackupResult {
 
 /** The prefix of the folder in the data folder that contains the hard links during a backup. A random id follows. */
 const SNAPSHOT_PREFIX = '.backup-';
-const HOLD_LOCK_MS = 5_000;
+const LOCK_WAIT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
 /** Linked in this order, because the outbox moves files from the first to the second. */
 const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
 /** Folders of files from ended sessions that have not been moved to the artifacts yet. */
 const UNMOVED_FOLDERS = [join('staging', 'downloads'), 'recordings'];
-const COPY_BYTES = 1024 * 1024;
+const COPY_CHUNK_BYTES = 1024 * 1024;
 const STABLE_READ_ATTEMPTS_MAX = 20;
-const PERMISSIONS = 0o777;
+const PERMISSION_BITS = 0o777;
 
 /** @throws Fault if there is nothing to back up, `target` is in the data folder, or `target` already exists. */
 export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackupResult> {
@@ -71,8 +71,8 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
 async function backupPathFor(target: string, dataDir: string, clock: Clock): Promise<string> {
   const path = resolve(target);
   if (`${path}${sep}`.startsWith(`${dataDir}${sep}`))
-    throw new Fault('backup_misplaced', `${path} is in the data folder.`, {
-      advice: 'Write the backup to another disk.',
+    throw new Fault('backup_misplaced', `The backup was not written, because ${path} is in the data folder.`, {
+      advice: 'Choose a path outside the data folder, preferably on another disk.',
     });
   const targetStats = await stat(path).catch(() => undefined);
   if (!targetStats?.isDirectory()) {
@@ -140,7 +140,7 @@ async function copyAll(
 }
 
 const masterKeyReplaced = (): Fault =>
-  new Fault('backup_interrupted', 'The master key was replaced during the backup.', {
+  new Fault('backup_interrupted', 'The backup was not completed, because the master key was replaced during it.', {
     advice: 'Take the backup again.',
   });
 
@@ -191,9 +191,13 @@ async function addControlFile(writer: BackupWriter, cluster: string): Promise<vo
       });
     previousBytes = bytes;
   }
-  throw new Fault('backup_interrupted', `${file} changed each time it was read.`, {
-    advice: 'Take the backup again.',
-  });
+  throw new Fault(
+    'backup_interrupted',
+    `The backup was not completed, because ${file} changed each time it was read.`,
+    {
+      advice: 'Take the backup again.',
+    },
+  );
 }
 
 async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<void> {
@@ -220,7 +224,7 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
  */
 async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string> {
   for (const name of await readdir(dataDir))
-    if (name.startsWith(SNAPSHOT_PREFIX)) await removeIfLeft(join(dataDir, name));
+    if (name.startsWith(SNAPSHOT_PREFIX)) await removeIfAbandoned(join(dataDir, name));
   const { snapshotDir, lock } = await lockNewFolder(dataDir);
   scope.own(lock);
   scope.defer(() => rm(snapshotDir, { recursive: true, force: true }));
@@ -231,7 +235,7 @@ async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string>
 async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) {
   const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
   try {
-    return { snapshotDir, lock: await lockDataFolder(snapshotDir, { waitMs: HOLD_LOCK_MS, role: 'command' }) };
+    return { snapshotDir, lock: await lockDataFolder(snapshotDir, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
   } catch (error) {
     if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
     return lockNewFolder(dataDir, attemptsLeft - 1);
@@ -239,7 +243,7 @@ async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) 
 }
 
 /** Removes the folder of a backup that was killed. */
-async function removeIfLeft(snapshotDir: string): Promise<void> {
+async function removeIfAbandoned(snapshotDir: string): Promise<void> {
   // A Fault means that the backup is running, or that another backup has just removed the folder.
   const lock = await lockDataFolder(snapshotDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
   if (!lock) return;
@@ -290,8 +294,8 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
  */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
-    const stats = await metaOf(at);
-    if (stats) return writer.addFolder({ path, ...stats.meta });
+    const folderInfo = await metaOf(at);
+    if (folderInfo) return writer.addFolder({ path, ...folderInfo.meta });
   }
 }
 
@@ -301,7 +305,7 @@ async function addFile(writer: BackupWriter, from: string, path: string, compres
   if (!file) return;
   try {
     const fileStats = await file.stat();
-    const streamOptions = { start: 0, end: fileStats.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
+    const streamOptions = { start: 0, end: fileStats.size - 1, autoClose: false, highWaterMark: COPY_CHUNK_BYTES };
     const bytes = fileStats.size === 0 ? [] : file.createReadStream(streamOptions);
     await writer.add({
       path,
@@ -337,7 +341,7 @@ async function* walk(root: string, folder: string): AsyncGenerator<TreeEntry> {
 
 type Meta = ManifestHead['owner'];
 
-const metaIn = ({ mode, uid, gid }: Stats): Meta => ({ mode: mode & PERMISSIONS, uid, gid });
+const metaIn = ({ mode, uid, gid }: Stats): Meta => ({ mode: mode & PERMISSION_BITS, uid, gid });
 
 async function metaOf(path: string): Promise<{ readonly meta: Meta } | undefined> {
   const pathStats = await lstat(path).catch(ignoreAbsent);

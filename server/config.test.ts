@@ -90,6 +90,6 @@ test('refuses headers for the collector that are not percent-encoded, and does n
     complaintsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_EXPORTER_OTLP_HEADERS: value });
   assert.deepEqual(headers('x-tenant=berth,authorization=Basic%20100%25'), []);
   assert.deepEqual(headers('authorization=Basic 100%'), [
-    'OTEL_EXPORTER_OTLP_HEADERS is "***"; expected name=value, separated by commas, percent-encoded (% is %25).',
+    'OTEL_EXPORTER_OTLP_HEADERS is "***"; expected name=value pairs, separated by commas and percent-encoded (% is %25).',
   ]);
 });

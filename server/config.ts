@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { creditPacks, type Pack } from './kit/credit-packs.ts';
+import { type Pack, parseCreditPacks } from './kit/credit-packs.ts';
 import { Environment, type Variables } from './kit/environment.ts';
 import { Secret } from './kit/secret.ts';
 
@@ -96,14 +96,14 @@ export interface Config {
   /** The maximum total size of one session's downloads, and of its uploads. */
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
   /** How long files and rows are kept after the end of a session. */
-  readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
+  readonly retention: { readonly filesMs: number; readonly sessionsMs: number };
   /** The mail server. Absent: e-mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
   readonly credit: {
     /** In micro-credits. If all rates are 0, credit is not enforced. */
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
     /** An account with fewer available micro-credits than this counts as low. 0: no account counts as low. */
-    readonly low: number;
+    readonly lowBalanceThreshold: number;
     /** The packs of credit that people can buy. Empty: nothing can be bought. */
     readonly packs: readonly Pack[];
     /** How to pay, in the words of the operator. */
@@ -133,7 +133,7 @@ export interface CertificateFiles {
 /** The first process has the number 1. */
 export interface ProcessPosition {
   readonly number: number;
-  readonly of: number;
+  readonly processCount: number;
 }
 
 /** A private address range that sessions may reach, with or without a port: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
@@ -161,8 +161,8 @@ const GIB = 1024 ** 3;
 const BYTES_MAX = 1024 * GIB;
 const REQUESTS_MAX = 1_000_000;
 const RATE_MAX = 1_000_000_000;
-const PAYMENT_TEXT_MAX = 2000;
-const SECRET_CHARS_MIN = 32;
+const PAYMENT_TEXT_CHARACTERS_MAX = 2000;
+const SECRET_CHARACTERS_MIN = 32;
 const PROCESSES_MAX = 16;
 const PROCESSORS_PER_PROCESS = 8;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
@@ -176,7 +176,7 @@ const DAY_MS = 24 * 3600_000;
 const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
+const REGISTRATION_MODES = ['open', 'invite', 'closed'] as const;
 const ENGINES = ['chromium', 'headless-shell'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
@@ -232,7 +232,7 @@ export function readConfig(variables: Variables): Config {
     ...(headlessShell ? { headlessShell } : {}),
     ...(ffmpeg ? { ffmpeg } : {}),
     regions: readRegions(env),
-    registration: env.oneOf('BERTH_REGISTRATION', 'invite', REGISTRATIONS),
+    registration: env.oneOf('BERTH_REGISTRATION', 'invite', REGISTRATION_MODES),
     compat: env.isOn('BERTH_COMPAT', 'on'),
     logRuntime: env.isOn('BERTH_LOG_RUNTIME', 'on'),
     logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', LOG_LEVELS),
@@ -254,7 +254,7 @@ export function readConfig(variables: Variables): Config {
       downloadBytes: env.wholeNumber('BERTH_SESSION_DOWNLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
       uploadBytes: env.wholeNumber('BERTH_SESSION_UPLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
     },
-    kept: {
+    retention: {
       filesMs: DAY_MS * env.wholeNumber('BERTH_KEEP_FILES', 31, 0, 3650),
       sessionsMs: DAY_MS * env.wholeNumber('BERTH_KEEP_SESSIONS', 90, 0, 3650),
     },
@@ -265,7 +265,7 @@ export function readConfig(variables: Variables): Config {
         browserSecond: env.wholeNumber('BERTH_RATE_BROWSER_SECOND', 0, 0, RATE_MAX),
         egressMegabyte: env.wholeNumber('BERTH_RATE_EGRESS_MEGABYTE', 0, 0, RATE_MAX),
       },
-      low: env.wholeNumber('BERTH_CREDIT_LOW', 1_000_000, 0, Number.MAX_SAFE_INTEGER),
+      lowBalanceThreshold: env.wholeNumber('BERTH_CREDIT_LOW', 1_000_000, 0, Number.MAX_SAFE_INTEGER),
     },
     ...(smtp ? { smtp } : {}),
     ...(s3 ? { s3 } : {}),
@@ -293,7 +293,7 @@ export const PROCESS_VARIABLE = 'BERTH_PROCESS';
 
 function readProcess(env: Environment): ProcessPosition | undefined {
   const [, number, processCount] = /^(\d{1,2})\/(\d{1,2})$/.exec(env.text(PROCESS_VARIABLE) ?? '') ?? [];
-  return number === undefined ? undefined : { number: Number(number), of: Number(processCount) };
+  return number === undefined ? undefined : { number: Number(number), processCount: Number(processCount) };
 }
 
 /** Returns the data folder of a process. The first process uses the shared folder itself. */
@@ -305,7 +305,7 @@ export const processFolder = (sharedDir: string, number: number): string =>
  */
 function configOfProcess(config: Config, position: ProcessPosition): Config {
   const { sharedDir, slots, warm, operatorListen } = config;
-  const { number, of: processCount } = position;
+  const { number, processCount } = position;
   const shareOfTotal = (amount: number): number =>
     Math.floor(amount / processCount) + (number <= amount % processCount ? 1 : 0);
   const dataDir = processFolder(sharedDir, number);
@@ -342,7 +342,7 @@ function readPath(env: Environment, name: string): string | undefined {
 function readEach<T>(env: Environment, name: string, expected: string, read: (item: string) => T | undefined): T[] {
   return env.list(name).flatMap(item => {
     const value = read(item);
-    if (value === undefined) env.refuse(name, item, expected);
+    if (value === undefined) env.recordInvalid(name, item, expected);
     return value === undefined ? [] : [value];
   });
 }
@@ -353,7 +353,7 @@ function readListen(env: Environment, name: string, defaultAddress: string): Con
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host && port <= 65535) return { host, port };
-  env.refuse(name, text, `HOST:PORT, for example ${defaultAddress} or [::1]:${defaultAddress.split(':')[1]}`);
+  env.recordInvalid(name, text, `HOST:PORT, for example ${defaultAddress} or [::1]:${defaultAddress.split(':')[1]}`);
   return undefined;
 }
 
@@ -368,7 +368,7 @@ function readOperatorListen(env: Environment, listen: Config['listen']): Config[
     operatorAddress.host === listen.host &&
     operatorAddress.port === listen.port
   )
-    env.refuse('BERTH_OPERATOR_LISTEN', text, 'an address other than BERTH_LISTEN');
+    env.recordInvalid('BERTH_OPERATOR_LISTEN', text, 'an address other than that of BERTH_LISTEN');
   return operatorAddress;
 }
 
@@ -389,7 +389,7 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const hasUser = url !== undefined && url.username + url.password !== '';
   const isPlainUrl = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && !hasUser;
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  env.refuse(
+  env.recordInvalid(
     name,
     withoutPassword(text),
     'an http or https URL without user, query or fragment, for example https://browsers.example',
@@ -410,9 +410,9 @@ function readSmtp(env: Environment): Config['smtp'] {
   if (text === undefined) return undefined;
   // The value is left out of the error message, because it may contain the password.
   if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
-    env.refuse('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
+    env.recordInvalid('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
-    env.refuse('BERTH_SMTP_FROM', from ?? '', 'the sender address of e-mails, for example berth@example.com');
+    env.recordInvalid('BERTH_SMTP_FROM', from ?? '', 'the sender address of e-mails, for example berth@example.com');
   return { url: new Secret(text), from: from ?? '' };
 }
 
@@ -422,12 +422,16 @@ const PACKS_EXPECTED =
 function readPacks(env: Environment): Pick<Config['credit'], 'packs' | 'paymentText'> {
   const text = env.text('BERTH_CREDIT_PACKS');
   const paymentText = env.text('BERTH_PAYMENT_TEXT') ?? '';
-  if (paymentText.length > PAYMENT_TEXT_MAX)
-    env.refuse('BERTH_PAYMENT_TEXT', `${paymentText.slice(0, 40)}…`, `at most ${PAYMENT_TEXT_MAX} characters`);
-  const packs = text === undefined ? [] : creditPacks(text);
-  if (packs === undefined) env.refuse('BERTH_CREDIT_PACKS', text ?? '', PACKS_EXPECTED);
+  if (paymentText.length > PAYMENT_TEXT_CHARACTERS_MAX)
+    env.recordInvalid(
+      'BERTH_PAYMENT_TEXT',
+      `${paymentText.slice(0, 40)}…`,
+      `at most ${PAYMENT_TEXT_CHARACTERS_MAX} characters`,
+    );
+  const packs = text === undefined ? [] : parseCreditPacks(text);
+  if (packs === undefined) env.recordInvalid('BERTH_CREDIT_PACKS', text ?? '', PACKS_EXPECTED);
   if (packs && packs.length > 0 && paymentText === '')
-    env.refuse(
+    env.recordInvalid(
       'BERTH_PAYMENT_TEXT',
       '',
       'payment instructions, such as the account to transfer to, because BERTH_CREDIT_PACKS is set',
@@ -439,29 +443,37 @@ function readDatabaseUrl(env: Environment): Secret | undefined {
   const text = env.text('DATABASE_URL');
   if (text === undefined) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    env.refuse('DATABASE_URL', '***', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE');
+    env.recordInvalid('DATABASE_URL', '***', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE');
   return new Secret(text);
 }
 
 function readSecret(env: Environment): Secret | undefined {
   const text = env.text('BERTH_SECRET');
   if (text === undefined) return undefined;
-  if (text.length < SECRET_CHARS_MIN)
-    env.refuse('BERTH_SECRET', '***', `at least ${SECRET_CHARS_MIN} characters, for example \`openssl rand -hex 32\``);
+  if (text.length < SECRET_CHARACTERS_MIN)
+    env.recordInvalid(
+      'BERTH_SECRET',
+      '***',
+      `at least ${SECRET_CHARACTERS_MIN} characters, for example the output of \`openssl rand -hex 32\``,
+    );
   return new Secret(text);
 }
 
 /** One key, or several keys separated by commas while the master key is being changed. The new key is the first one. */
-const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
+const MASTER_KEYS_PATTERN = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {
   const keyText = env.text('BERTH_MASTER_KEY');
   const command = env.text('BERTH_MASTER_KEY_COMMAND');
   if (keyText !== undefined && command !== undefined)
-    env.refuse('BERTH_MASTER_KEY_COMMAND', command, 'no value, because BERTH_MASTER_KEY is set');
+    env.recordInvalid('BERTH_MASTER_KEY_COMMAND', command, 'no value, because BERTH_MASTER_KEY is set');
   if (keyText === undefined) return command === undefined ? undefined : { command };
-  if (!MASTER_KEYS.test(keyText))
-    env.refuse('BERTH_MASTER_KEY', '***', '64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`');
+  if (!MASTER_KEYS_PATTERN.test(keyText))
+    env.recordInvalid(
+      'BERTH_MASTER_KEY',
+      '***',
+      '64 hexadecimal digits, or 32 bytes in base64, for example the output of `openssl rand -hex 32`',
+    );
   return { given: new Secret(keyText) };
 }
 
@@ -470,8 +482,8 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
   const certFile = env.text(cert);
   const keyFile = env.text(key);
   if (certFile && keyFile) return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
-  if (certFile) env.refuse(key, '', `the key file that belongs to ${cert}`);
-  if (keyFile) env.refuse(cert, '', `the certificate file that belongs to ${key}`);
+  if (certFile) env.recordInvalid(key, '', `the key file that belongs to ${cert}`);
+  if (keyFile) env.recordInvalid(cert, '', `the certificate file that belongs to ${key}`);
   return undefined;
 }
 
@@ -483,7 +495,7 @@ function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string
   const caFile = readPath(env, 'BERTH_TLS_PEER_CA');
   const isOtherPort = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
   if (certificateFiles && !isOtherPort)
-    env.refuse(
+    env.recordInvalid(
       'BERTH_PEER_URL',
       peerUrl ?? '',
       'an https address of this host with a port other than that of BERTH_LISTEN',
@@ -501,17 +513,21 @@ function readS3(env: Environment): S3Config | undefined {
   const keys = readS3Keys(env);
   const pathStyle = env.isOn('BERTH_S3_PATH_STYLE', endpoint ? 'on' : 'off');
   if (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint))
-    env.refuse(
+    env.recordInvalid(
       'BERTH_S3_ENDPOINT',
       withoutPassword(endpoint),
       'an http or https origin, for example https://s3.example:9000',
     );
   if (bucket === undefined) {
-    if (endpoint !== undefined) env.refuse('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
+    if (endpoint !== undefined) env.recordInvalid('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
     return undefined;
   }
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    env.refuse('BERTH_S3_BUCKET', bucket, 'a bucket name of 3 to 63 lower-case letters, digits, dots and dashes');
+    env.recordInvalid(
+      'BERTH_S3_BUCKET',
+      bucket,
+      'a bucket name of 3 to 63 lower-case letters, digits, dots and dashes',
+    );
   return {
     ...(endpoint ? { endpoint: endpoint.replace(/\/$/, '') } : {}),
     ...{ bucket, region, pathStyle },
@@ -523,8 +539,8 @@ function readS3Keys(env: Environment): S3Config['keys'] {
   const accessKey = env.text('BERTH_S3_ACCESS_KEY');
   const secretKey = env.text('BERTH_S3_SECRET_KEY');
   if (accessKey && secretKey) return { accessKey, secretKey: new Secret(secretKey) };
-  if (accessKey) env.refuse('BERTH_S3_SECRET_KEY', '', 'the secret that belongs to BERTH_S3_ACCESS_KEY');
-  if (secretKey) env.refuse('BERTH_S3_ACCESS_KEY', '', 'the access key that belongs to BERTH_S3_SECRET_KEY');
+  if (accessKey) env.recordInvalid('BERTH_S3_SECRET_KEY', '', 'the secret that belongs to BERTH_S3_ACCESS_KEY');
+  if (secretKey) env.recordInvalid('BERTH_S3_ACCESS_KEY', '', 'the access key that belongs to BERTH_S3_SECRET_KEY');
   return undefined;
 }
 
@@ -534,12 +550,16 @@ function readOtlp(env: Environment): Config['otlp'] {
   const headers = env.text('OTEL_EXPORTER_OTLP_HEADERS');
   if (endpoint === undefined) return undefined;
   if (headers !== undefined && !isPercentEncoded(headers))
-    env.refuse('OTEL_EXPORTER_OTLP_HEADERS', '***', 'name=value, separated by commas, percent-encoded (% is %25)');
+    env.recordInvalid(
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      '***',
+      'name=value pairs, separated by commas and percent-encoded (% is %25)',
+    );
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url && /^https?:$/.test(url.protocol))
     return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
   const expected = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
-  env.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', withoutPassword(endpoint), expected);
+  env.recordInvalid('OTEL_EXPORTER_OTLP_ENDPOINT', withoutPassword(endpoint), expected);
   return undefined;
 }
 
@@ -582,6 +602,7 @@ function readEgressHost(text: string): [string, string] | undefined {
 function readRegions(env: Environment): Config['regions'] {
   const [first = DEFAULT_REGION, ...others] = env.list('BERTH_REGION');
   const invalidNames = [first, ...others].filter(word => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(word));
-  for (const word of invalidNames) env.refuse('BERTH_REGION', word, 'names of lower-case letters, digits and dashes');
+  for (const word of invalidNames)
+    env.recordInvalid('BERTH_REGION', word, 'names of lower-case letters, digits and dashes');
   return [first, ...others];
 }

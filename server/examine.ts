@@ -50,7 +50,7 @@ async function databaseFindings(config: Config): Promise<readonly Finding[]> {
 async function externalDatabaseFindings(config: Config): Promise<readonly Finding[]> {
   const cure = 'Check DATABASE_URL, and check that its server runs PostgreSQL 15 or later and accepts this user.';
   try {
-    const store = await openDatabase(RUNTIME, config, { beside: true });
+    const store = await openDatabase(RUNTIME, config, { isBesideServer: true });
     try {
       await store.ping();
     } finally {

@@ -14,7 +14,7 @@ function dataFolder(t: TestContext): string {
   return join(folder, 'data');
 }
 
-test('the installation is created once and then reused, and only its owner can read the secret', t => {
+test('the host id and the secret are created once and then reused, and the secret has mode 0600', t => {
   const dataDir = dataFolder(t);
   const first = readInstallation({ dataDir }, systemClock);
   const second = readInstallation({ dataDir }, systemClock);

@@ -36,7 +36,7 @@ export function readInstallation(
   clock: Clock,
 ): Installation {
   makeDataFolder(dataDir);
-  return { host: hostOf(dataDir, clock), secret: secret ?? secretOf(sharedDir) };
+  return { host: readOrCreateHostId(dataDir, clock), secret: secret ?? readOrCreateSecret(sharedDir) };
 }
 
 /** @throws Fault `data_folder_unusable` if the folder cannot be created or written to. */
@@ -68,19 +68,19 @@ function makeEachFolder(folder: string): void {
 
 /** Undefined if no host has used the folder. */
 export function hostIdIn(dataDir: string): HostId | undefined {
-  const text = read(join(dataDir, 'host-id')) ?? '';
+  const text = readIfPresent(join(dataDir, 'host-id')) ?? '';
   return isUuid(text) ? (text as HostId) : undefined;
 }
 
-function hostOf(dataDir: string, clock: Clock): HostId {
+function readOrCreateHostId(dataDir: string, clock: Clock): HostId {
   const text = readOrCreate(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
-  if (!isUuid(text)) throw invalidContent(join(dataDir, 'host-id'), 'an id');
+  if (!isUuid(text)) throw invalidContentFault(join(dataDir, 'host-id'), 'an id');
   return text as HostId; // Checked by isUuid.
 }
 
-function secretOf(dataDir: string): Secret {
+function readOrCreateSecret(dataDir: string): Secret {
   const text = readOrCreate(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
-  if (text.length < 2 * SECRET_BYTES) throw invalidContent(join(dataDir, 'secret'), 'a secret');
+  if (text.length < 2 * SECRET_BYTES) throw invalidContentFault(join(dataDir, 'secret'), 'a secret');
   return new Secret(text);
 }
 
@@ -89,7 +89,7 @@ function secretOf(dataDir: string): Secret {
  * the same content.
  */
 function readOrCreate(file: string, generate: () => string): string {
-  const existingText = read(file);
+  const existingText = readIfPresent(file);
   if (existingText !== undefined) return existingText;
   const temporaryFile = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(temporaryFile, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
@@ -104,7 +104,7 @@ function readOrCreate(file: string, generate: () => string): string {
   return readFileSync(file, 'utf8').trim();
 }
 
-function read(file: string): string | undefined {
+function readIfPresent(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
@@ -116,7 +116,7 @@ function read(file: string): string | undefined {
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
-const invalidContent = (file: string, expected: string): Fault =>
+const invalidContentFault = (file: string, expected: string): Fault =>
   new Fault('data_folder_unusable', `${file} does not contain ${expected}.`, {
     advice:
       'Restore the file from a backup. If there is no backup, remove the file: the running sessions are then lost.',

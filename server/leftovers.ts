@@ -50,8 +50,8 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  // The database is opened without `beside`, so that this process locks the data folder and no server can start in the
-  // meantime.
+  // The database is opened without `isBesideServer`, so that this process locks the data folder and no server can start
+  // in the meantime.
   const store = await openDatabase({ clock, log }, config);
   try {
     assertNoServer(config.dataDir);
@@ -96,7 +96,7 @@ export async function endFormerProcesses(
   store: Store,
 ): Promise<void> {
   if ((config.process?.number ?? 1) > 1) return;
-  const count = config.process?.of ?? 1;
+  const count = config.process?.processCount ?? 1;
   for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
     const { sweptSessionIds: sweptIds, endedSessionIds: endedIds } = await endLeftoversOf(number, {
       config,

@@ -61,7 +61,7 @@ export interface Local extends Closeable {
   /** Finds an application by id, slug or exact name. Without an argument: the only application of the first account. */
   application(idOrName?: string): Promise<ApplicationRow>;
   /** Like `application`, but without an argument creates the application, and the first account, if there is none. */
-  applicationOrDefault(idOrName?: string): Promise<ApplicationRow>;
+  getOrCreateApplication(idOrName?: string): Promise<ApplicationRow>;
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
@@ -85,7 +85,7 @@ export interface Local extends Closeable {
    * Returns a link with which a person can take over an account once: the account with this address, or the account
    * that was created at the first start.
    */
-  setUpLink(email?: string): Promise<string>;
+  createSetUpLink(email?: string): Promise<string>;
   /** Returns the credit of the account that pays for the application. */
   credits(application: ApplicationRow): Promise<CreditsView>;
   /**
@@ -119,7 +119,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
 }
 
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Local> {
-  const store = scope.own(await openDatabase({ clock, log }, config, { beside: true }));
+  const store = scope.own(await openDatabase({ clock, log }, config, { isBesideServer: true }));
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
   const audit = new Audit(store, clock);
@@ -135,8 +135,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   return {
     config,
     store,
-    application: async idOrName => (await findApplication(store, idOrName)) ?? noApplication(),
-    applicationOrDefault: async idOrName =>
+    application: async idOrName => (await findApplication(store, idOrName)) ?? throwNoApplication(),
+    getOrCreateApplication: async idOrName =>
       (await findApplication(store, idOrName)) ?? applications.insert((await getAccount()).id, { name: 'Default' }),
     createKey: (application, options) =>
       keys.issue(application, { ...commonOptions(options), ...keyScopes(options.scopes) }),
@@ -154,7 +154,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     },
     revokeToken: async id => tokens.end((await getAccount()).id, id),
     createConsoleToken: async () => (await tokens.issue((await getAccount()).id, consoleTokenRequest(clock))).token,
-    setUpLink: async email => {
+    createSetUpLink: async email => {
       const { id } = email === undefined ? await getAccount() : await accountOf(store, email);
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
@@ -216,7 +216,7 @@ const hostMethods = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' |
   removeHost: async id => {
     if (isUuid(id) && (await hosts.remove(id as HostId))) return;
     if (!(await hosts.list()).some(host => host.id === id)) throw noHost(id);
-    throw new Fault('host_lives', `Host ${id} is still running, or has sessions.`, {
+    throw new Fault('host_lives', `Host ${id} cannot be removed, because it is still running or has sessions.`, {
       advice: 'First drain it with `berth hosts drain` and stop its server.',
     });
   },
@@ -291,7 +291,7 @@ async function findApplication(store: Store, idOrName: string | undefined): Prom
   return first;
 }
 
-function noApplication(): never {
+function throwNoApplication(): never {
   throw new Fault('not_found', 'There is no application yet.', {
     advice: 'Start the server. Its first start creates the application Default, and prints a key for it.',
   });

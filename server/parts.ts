@@ -78,7 +78,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     applications: identity.applications,
     operations: families.configuredOperations,
     credentials: families.storedCredentials,
-    typedPage: families.recordings.typedPage,
+    typingPageOf: families.recordings.typingPageOf,
     ...{ handoffs: families.handoffs, memory: families.consumers.service.agentMemory },
   });
   const actions = await openActions(runtime, foundation, {
@@ -109,7 +109,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     url: http.url,
     ...(operator ? { operatorUrl: operator.url } : {}),
     isolation: slots.form,
-    missingFeatures: slots.missing,
+    missingFeatures: slots.missingFeatures,
     firstStartResult: startResult,
     stop: mode => stop(mode, { sessions, invocations, admission, foundation, recordings: families.recordings }),
   };
@@ -121,12 +121,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
  */
 function lateEndings() {
   const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('endSession');
-  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('isEndOwed');
+  const isEndUnwritten = lateFunction<Parameters<Endings['isUnwritten']>, boolean>('isEndOwed');
   return {
-    calls: { endSession: endSession.call, isEndOwed: isEndOwed.call },
+    calls: { endSession: endSession.call, isEndUnwritten: isEndUnwritten.call },
     bind: (endings: Endings): void => {
       endSession.bind((id, end) => endings.end(id, end));
-      isEndOwed.bind(id => endings.isOwed(id));
+      isEndUnwritten.bind(id => endings.isUnwritten(id));
     },
   };
 }

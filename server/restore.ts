@@ -77,7 +77,7 @@ async function assertEmpty(dataDir: string): Promise<void> {
   if (otherNames.length === 0) return;
   throw new Fault(
     'data_folder_not_empty',
-    `${dataDir} is not empty: it has ${otherNames.sort().slice(0, 5).join(', ')}.`,
+    `${dataDir} is not empty: it contains ${otherNames.sort().slice(0, 5).join(', ')}.`,
     {
       advice: 'Nothing was changed. Move its content to another place, or set BERTH_DATA_DIR to another folder.',
     },
@@ -117,7 +117,7 @@ async function installBackup(dataDir: string, backup: OpenedBackup): Promise<voi
   try {
     await rm(stage, { recursive: true, force: true });
     await mkdir(stage, { mode: 0o700 });
-    await backup.unpackInto(stage, { asRoot: isRoot });
+    await backup.unpackInto(stage, { shouldSetOwners: isRoot });
     if (isRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
     await chmod(dataDir, mode);
     const names = (await readdir(stage)).filter(name => name !== MOVED_LAST);

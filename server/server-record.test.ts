@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { removeServerRecord, runningServer, writeServerRecord } from './server-record.ts';
 
-function runningRecord(folder: string): object {
+function writeAndReadRecord(folder: string): object {
   writeServerRecord(folder, ADDRESSES);
   return JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
 }
@@ -58,7 +58,7 @@ test('ignores an invalid server record', t => {
     '{"pid":0,"startTicks":"1"}',
     '{"pid":-1,"startTicks":"1"}',
     '{"pid":1,"startTicks":"1"}',
-    JSON.stringify({ ...runningRecord(folder), addresses: { url: 1, publicUrl: '' } }),
+    JSON.stringify({ ...writeAndReadRecord(folder), addresses: { url: 1, publicUrl: '' } }),
   ]) {
     writeFileSync(join(folder, 'server.json'), text);
     assert.equal(runningServer(folder), undefined, text);

@@ -76,10 +76,10 @@ function operationBlocks(id: OperationId): string[] {
     operationEntry.description,
     facts(id, operationEntry),
     `\`\`\`sh\n${curlOf(operationEntry)}\n\`\`\``,
-    ...titledTable('Path parameters', operationEntry.params, { allRequired: true }),
+    ...titledTable('Path parameters', operationEntry.params, { areAllRequired: true }),
     ...titledTable('Query parameters', operationEntry.query),
     ...titledTable('Headers', operationEntry.headers, {
-      allRequired: isIfMatch(operationEntry.headers),
+      areAllRequired: isIfMatch(operationEntry.headers),
       nameOf: headerName,
     }),
     ...titledTable('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
@@ -128,7 +128,7 @@ const isIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');
 
 interface FieldOptions {
-  readonly allRequired?: boolean;
+  readonly areAllRequired?: boolean;
   readonly nameOf?: (name: string) => string;
 }
 
@@ -155,11 +155,11 @@ function fieldTable(schema: TSchema, options: FieldOptions = {}): string[] {
 function* rowsOf(schema: TSchema, prefix: string, options: FieldOptions = {}): Generator<string> {
   const { properties = {}, required = [], anyOf = [] } = shapeOf(schema);
   for (const choice of anyOf) yield* rowsOf(choice, prefix);
-  const { allRequired = false, nameOf = (name: string) => name } = options;
+  const { areAllRequired = false, nameOf = (name: string) => name } = options;
   for (const [key, inner] of Object.entries(properties)) {
     const name = prefix + nameOf(key);
     const { description = '', default: fallback } = shapeOf(inner);
-    const type = `${typeOf(inner)}${allRequired || required.includes(key) ? ', required' : ''}`;
+    const type = `${typeOf(inner)}${areAllRequired || required.includes(key) ? ', required' : ''}`;
     const sentences = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
     yield row(`\`${name}\``, type, sentences.filter(Boolean).join(' '));
     if (!isNamed(inner)) yield* rowsOf(shapeOf(inner).items ?? inner, shapeOf(inner).items ? `${name}[].` : `${name}.`);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { bundleServer } from './bundle-server.ts';
 
-test('bundles a program that runs the commands of the checkout and contains only ASCII characters', async () => {
+test('bundles a program that prints the version of the checkout and contains only ASCII characters', async () => {
   const folder = await bundleServer();
   const run = (file: string): string =>
     execFileSync(process.execPath, [file, '--version'], { cwd: '/', encoding: 'utf8' });

@@ -57,9 +57,9 @@ const LINT_REMEDY = '`node_modules/.bin/biome check --write .` corrects the layo
 const TYPE_REMEDY = 'correct the types; `any`, `!` and `as` only hide the error.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () => ifChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
+  types: () => runIfChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
   console: () =>
-    ifChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () => compile('console', NOTES.console)),
+    runIfChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () => compile('console', NOTES.console)),
   lint,
   layers: async () => outcomeOf(checkLayers(sourceFiles())),
   cycles: async () => outcomeOf(checkCycles(sourceFiles())),
@@ -94,14 +94,14 @@ function compile(project: string, buildInfo: string): Promise<Outcome> {
 function lint(): Promise<Outcome> {
   const inputs = ['biome.json', 'package-lock.json'];
   const check = (changed: readonly string[]) => runProgram('biome', ['ci', '--colors=off', ...changed], LINT_REMEDY);
-  return ifChanged(NOTES.lint, inputs, path => LINTED_FILES.test(path), check);
+  return runIfChanged(NOTES.lint, inputs, path => LINTED_FILES.test(path), check);
 }
 
 /**
  * Runs a check on the files that it concerns, but only on those that have changed, or import a changed file, since the
  * check last passed. If the changes are not known or one of the files was removed, runs the check on `.`.
  */
-async function ifChanged(
+async function runIfChanged(
   file: string,
   inputs: readonly string[],
   isConcerned: (path: string) => boolean,

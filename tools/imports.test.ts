@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { codeOnly, importsOf, withoutComments } from './imports.ts';
 
 const found = (text: string): string[] =>
-  importsOf(text).map(one => `${one.line} ${one.specifier}${one.typeOnly ? ' type' : ''}`);
+  importsOf(text).map(one => `${one.line} ${one.specifier}${one.isTypeOnly ? ' type' : ''}`);
 
 test('finds every form of import, with its line', () => {
   const text = [

@@ -8,7 +8,7 @@ export interface Import {
   /**
    * Whether the import is erased before the program runs: `import type`, `export type … from`, `typeof import('…')`.
    */
-  readonly typeOnly: boolean;
+  readonly isTypeOnly: boolean;
 }
 
 /** The text with the contents of comments, strings and regular expressions replaced by spaces. */
@@ -129,7 +129,7 @@ function findImports(text: string): readonly Import[] {
       return {
         specifier: text.slice(quoteAt + 1, end),
         line: lineOf(text, quoteAt),
-        typeOnly: (match[1] ?? '') !== '',
+        isTypeOnly: (match[1] ?? '') !== '',
       };
     })
     .sort((a, b) => a.line - b.line);

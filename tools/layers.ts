@@ -147,7 +147,7 @@ export function placeOf(path: string): Place {
 }
 
 /** Returns the reason why `from` may not import `specifier`, or undefined if the import is allowed. */
-export function judge(from: string, specifier: string, typeOnly: boolean): string | undefined {
+export function judge(from: string, specifier: string, isTypeOnly: boolean): string | undefined {
   const place = placeOf(from);
   const rule = RULES[place.layer];
   if (FOR_BROWSERS.test(from) && !specifier.startsWith('./'))
@@ -158,7 +158,7 @@ export function judge(from: string, specifier: string, typeOnly: boolean): strin
     return `the import of ${specifier} does not name a file; write the path with its extension, such as .ts`;
   const target = posix.normalize(posix.join(posix.dirname(from), specifier));
   if (/\.(json|css|svg)$/.test(target)) return undefined;
-  return judgeLocalImport(from, place, rule, target, typeOnly);
+  return judgeLocalImport(from, place, rule, target, isTypeOnly);
 }
 
 function judgePackage(place: Place, rule: Rule, specifier: string): string | undefined {
@@ -175,7 +175,7 @@ function judgeLocalImport(
   place: Place,
   rule: Rule,
   target: string,
-  typeOnly: boolean,
+  isTypeOnly: boolean,
 ): string | undefined {
   const targetPlace = placeOf(target);
   if (target.endsWith('.test.ts')) return `a test file may not be imported (${target})`;
@@ -187,7 +187,9 @@ function judgeLocalImport(
   if (targetPlace.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, targetPlace);
   if (rule.values.includes(targetPlace.layer)) return undefined;
   if (rule.types?.includes(targetPlace.layer))
-    return typeOnly ? undefined : `${from} imports a value from ${target}, but may import types only (\`import type\`)`;
+    return isTypeOnly
+      ? undefined
+      : `${from} imports a value from ${target}, but may import types only (\`import type\`)`;
   return `${place.layer} may not import ${targetPlace.layer} (${target})`;
 }
 
@@ -204,7 +206,7 @@ export function checkLayers(files: readonly SourceFile[]): Complaint[] {
     .filter(file => isCode(file.path))
     .flatMap(file =>
       importsOf(file.text).flatMap(found => {
-        const what = judge(file.path, found.specifier, found.typeOnly);
+        const what = judge(file.path, found.specifier, found.isTypeOnly);
         if (what === undefined) return [];
         return [{ path: file.path, line: found.line, what, remedy: RULES[placeOf(file.path).layer].remedy }];
       }),

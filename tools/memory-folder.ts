@@ -8,12 +8,12 @@ const FOLDER = '/dev/shm';
 /** The minimum free space in the folder and in memory. Five concurrent test files, with their browsers, use 2 GiB. */
 const FREE_BYTES_MIN = 6 * 1024 ** 3;
 /** Mount options with which tests fail, because tests start programs in this folder and change their user. */
-const HINDERING_OPTIONS = ['ro', 'noexec', 'nosuid'];
+const UNUSABLE_MOUNT_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
 /** Returns the folder, or undefined if it is not suitable. */
 export function memoryFolder(): string | undefined {
   const [, , type, options = ''] = lineOf(FOLDER)?.split(' ') ?? [];
-  if (type !== 'tmpfs' || options.split(',').some(option => HINDERING_OPTIONS.includes(option))) return undefined;
+  if (type !== 'tmpfs' || options.split(',').some(option => UNUSABLE_MOUNT_OPTIONS.includes(option))) return undefined;
   try {
     accessSync(FOLDER, constants.W_OK);
   } catch {

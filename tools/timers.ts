@@ -6,7 +6,7 @@ import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './sourc
 
 const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\s*\(/g;
 /** Matches, for example, `import { setTimeout as timer } from 'node:timers/promises'`. */
-const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
+const TIMER_IMPORT = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
 
 /** By the path of a file: the purpose of its timers. A listed file without a timer is an error. */
@@ -54,7 +54,7 @@ export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): 
 }
 
 function timersIn({ path, text }: SourceFile): Complaint[] {
-  const matches = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(IMPORTED)];
+  const matches = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(TIMER_IMPORT)];
   return matches.map(({ index }) => ({
     path,
     line: lineOf(text, index),

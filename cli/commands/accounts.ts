@@ -7,9 +7,9 @@ export interface AccountLinkOptions {
   readonly json?: true;
 }
 
-export function accountLink(terminal: Terminal, { email, json }: AccountLinkOptions): Promise<void> {
+export function printAccountLink(terminal: Terminal, { email, json }: AccountLinkOptions): Promise<void> {
   return withLocal(terminal, async local => {
-    const url = await local.setUpLink(email);
+    const url = await local.createSetUpLink(email);
     if (json) return printJson(terminal, { url });
     terminal.say(
       'Open this link within a day. It works once, and lets whoever opens it set the password of the account:\n\n',

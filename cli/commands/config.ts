@@ -5,7 +5,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 /** Invalid settings are reported by the error of readConfig, which names all of them and exits with the usage code. */
 export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
   const { listen, operatorListen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
-  const facts = {
+  const settings = {
     listen: `${listen.host}:${listen.port}`,
     operatorListen: operatorListen ? `${operatorListen.host}:${operatorListen.port}` : 'off',
     ...{
@@ -16,8 +16,8 @@ export function checkConfig(terminal: Terminal, { json }: { json?: true }): void
     },
     ...{ slots, warm, engine },
   };
-  if (json) return printJson(terminal, { ok: true, ...facts });
-  const width = Math.max(...Object.keys(facts).map(name => name.length)) + 2;
+  if (json) return printJson(terminal, { ok: true, ...settings });
+  const width = Math.max(...Object.keys(settings).map(name => name.length)) + 2;
   terminal.print('The settings are valid.\n');
-  for (const [name, value] of Object.entries(facts)) terminal.print(`${name.padEnd(width)}${value}\n`);
+  for (const [name, value] of Object.entries(settings)) terminal.print(`${name.padEnd(width)}${value}\n`);
 }

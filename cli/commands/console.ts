@@ -2,7 +2,7 @@
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 
-export function consoleLink(terminal: Terminal, options: { json?: true }): Promise<void> {
+export function printConsoleLink(terminal: Terminal, options: { json?: true }): Promise<void> {
   return withLocal(terminal, async local => {
     const token = await local.createConsoleToken();
     const url = `${local.config.publicUrl}/console#token=${token.reveal()}`;

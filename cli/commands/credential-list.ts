@@ -29,7 +29,7 @@ export const toListItem = (row: Credential, now: Date) => ({
 
 const HEADING = ['ID', 'NAME', 'PREFIX', 'STATUS', 'CREATED', 'LAST USED', 'SCOPES'];
 
-export function printTable(terminal: Terminal, credentials: readonly ListedCredential[]): void {
+export function printCredentials(terminal: Terminal, credentials: readonly ListedCredential[]): void {
   const lines = credentials.map(({ id, name, prefix, status, createdAt, lastUsedAt = 'never', scopes }) => [
     ...[id, name, prefix, status, createdAt, lastUsedAt],
     scopes.join(' '),

@@ -64,8 +64,8 @@ export function confirmCheckout(terminal: Terminal, id: string, { reason, json }
 /** Formats micro-credits as credits, with up to six decimals. */
 const inCredits = (amount: number): string => {
   const whole = Math.trunc(amount / MICROCREDITS_PER_CREDIT);
-  const rest = String(amount % MICROCREDITS_PER_CREDIT)
+  const fraction = String(amount % MICROCREDITS_PER_CREDIT)
     .padStart(6, '0')
     .replace(/0+$/, '');
-  return rest === '' ? String(whole) : `${whole}.${rest}`;
+  return fraction === '' ? String(whole) : `${whole}.${fraction}`;
 };

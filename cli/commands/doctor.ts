@@ -4,7 +4,7 @@ import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-export async function doctor(terminal: Terminal, options: { json?: true }): Promise<void> {
+export async function runDoctor(terminal: Terminal, options: { json?: true }): Promise<void> {
   const findings = await examine(terminal.env);
   const unmetRequirements = findings.filter(one => one.required && !one.ok);
   if (options.json) printJson(terminal, { ok: unmetRequirements.length === 0, findings });
@@ -18,6 +18,6 @@ export async function doctor(terminal: Terminal, options: { json?: true }): Prom
 
 function lineOf(finding: Finding): string {
   const mark = finding.ok ? 'ok      ' : finding.required ? 'MISSING ' : 'without ';
-  const cure = finding.cure === '' ? '' : `         -> ${finding.cure}\n`;
-  return `${mark} ${finding.name}: ${finding.detail}\n${cure}`;
+  const remedyLine = finding.cure === '' ? '' : `         -> ${finding.cure}\n`;
+  return `${mark} ${finding.name}: ${finding.detail}\n${remedyLine}`;
 }

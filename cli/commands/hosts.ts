@@ -35,7 +35,7 @@ export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainO
     await local.drainHost(id, true);
     const deadlineMs = systemClock.monotonicMs() + 1000 * wait;
     for (;;) {
-      const usedCount = await usedSlots(local, id);
+      const usedCount = await countUsedSlots(local, id);
       if (usedCount === 0) {
         if (json) return printJson(terminal, { id, draining: true, used: 0 });
         return terminal.print(`Host ${id} has no sessions and receives no new sessions.\n`);
@@ -66,5 +66,5 @@ export function removeHost(terminal: Terminal, id: string, { json }: JsonOption)
   });
 }
 
-const usedSlots = async (local: Local, id: string): Promise<number> =>
+const countUsedSlots = async (local: Local, id: string): Promise<number> =>
   (await local.listHosts()).find(host => host.id === id)?.used ?? 0;

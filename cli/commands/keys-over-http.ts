@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { type Connection, type HttpOptions, overHttp } from '../http/connection.ts';
 import { type Profile, writeProfile } from '../http/profiles.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { printTable } from './credential-list.ts';
+import { printCredentials } from './credential-list.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
 export interface AppOptions extends HttpOptions {
@@ -35,7 +35,7 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
     if (key === undefined)
       throw new CommandFailed(
         EXIT.failed,
-        `The response to the creation of key ${id} does not contain the key. Revoke this key with \`berth keys revoke\`, and create another key.`,
+        `Key ${id} was created, but the response does not contain the key itself. Revoke this key with \`berth keys revoke\`, and create another key.`,
       );
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
@@ -44,10 +44,10 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
     terminal.print(`${key}\n`);
   });
 
-function scopeOf(word: string): AgentKeyScope {
-  const scope = AGENT_KEY_SCOPES.find(known => known === word);
+function scopeOf(scopeName: string): AgentKeyScope {
+  const scope = AGENT_KEY_SCOPES.find(known => known === scopeName);
   if (scope) return scope;
-  throw new CommandFailed(EXIT.usage, `Unknown scope: ${word}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
+  throw new CommandFailed(EXIT.usage, `Unknown scope: ${scopeName}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
 }
 
 function loggedInProfile({ profile, profileName, server }: Connection): Profile {
@@ -73,7 +73,7 @@ export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<vo
     );
     const keys = await Array.fromAsync(pagedItems);
     if (options.json) return printJson(terminal, keys);
-    printTable(terminal, keys);
+    printCredentials(terminal, keys);
   });
 
 export const revokeAppKey = (terminal: Terminal, keyId: string, options: AppOptions): Promise<void> =>

@@ -3,7 +3,7 @@ import { type Local, openLocal } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { printTable, toListItem } from './credential-list.ts';
+import { printCredentials, toListItem } from './credential-list.ts';
 
 export interface CreateKeyOptions {
   readonly application?: string;
@@ -20,7 +20,7 @@ export interface ListKeysOptions {
 
 export function createKey(terminal: Terminal, options: CreateKeyOptions): Promise<void> {
   return withLocal(terminal, async local => {
-    const application = await local.applicationOrDefault(options.application);
+    const application = await local.getOrCreateApplication(options.application);
     const { row, key } = await local.createKey(application.id, {
       name: options.name,
       ...(options.scope ? { scopes: options.scope } : {}),
@@ -41,7 +41,7 @@ export function listKeys(terminal: Terminal, options: ListKeysOptions): Promise<
     const now = new Date();
     const keys = rows.map(row => ({ ...toListItem(row, now), applicationId: row.applicationId }));
     if (options.json) return printJson(terminal, keys);
-    printTable(terminal, keys);
+    printCredentials(terminal, keys);
   });
 }
 

@@ -32,7 +32,7 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
   await overHttp(terminal, { server }, async ({ berth }) => {
     const token = options.tokenStdin
       ? await readTokenFromInput(terminal, server)
-      : await approvedToken(terminal, berth, options.scope ?? SCOPES);
+      : await requestToken(terminal, berth, options.scope ?? SCOPES);
     writeProfile(terminal, profileName, { ...previousProfile, server, token });
     if (previousProfile?.token?.isOwn) await revokeReplaced(server, previousProfile.token);
     const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
@@ -50,10 +50,12 @@ function isUnencryptedRemote(server: string): boolean {
   return protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-async function approvedToken(terminal: Terminal, berth: Berth, scopes: readonly string[]): Promise<ProfileToken> {
+async function requestToken(terminal: Terminal, berth: Berth, scopes: readonly string[]): Promise<ProfileToken> {
   const { USER } = terminal.env;
   const deviceName = USER ? `${USER}@${hostname()}` : hostname();
-  const grantedToken = await deviceLogin(berth, { scopes, deviceName }, started => terminal.say(invitation(started)));
+  const grantedToken = await deviceLogin(berth, { scopes, deviceName }, started =>
+    terminal.say(approvalPrompt(started)),
+  );
   return {
     id: grantedToken.token_id,
     value: grantedToken.access_token,
@@ -64,7 +66,7 @@ async function approvedToken(terminal: Terminal, berth: Berth, scopes: readonly 
 
 type ProfileToken = NonNullable<Profile['token']>;
 
-const invitation = (started: StartedLogin): string =>
+const approvalPrompt = (started: StartedLogin): string =>
   [
     'Open this address in a browser, and check that it shows the same code:\n',
     `  ${started.verification_uri_complete}`,
@@ -75,7 +77,7 @@ const invitation = (started: StartedLogin): string =>
 async function readTokenFromInput(terminal: Terminal, server: string): Promise<ProfileToken> {
   const value = (await terminal.input()).trim();
   if (value === '')
-    throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to standard input.');
+    throw new CommandFailed(EXIT.usage, 'Standard input is empty. Pass a personal access token on standard input.');
   const token = await dataOf(berthClient({ url: server, key: '', token: value }).GET('/v1/account/tokens/current'));
   return { id: token.id, value, isOwn: false, ...(token.expiresAt ? { expiresAt: token.expiresAt } : {}) };
 }
@@ -133,7 +135,7 @@ async function revokeToken(server: string, { id, value }: ProfileToken): Promise
 }
 
 /** What `whoami` shows about a key that is not saved in the profile. */
-const OTHER_KEYS: Readonly<Record<CredentialSource, string>> = {
+const UNSAVED_KEY_TEXTS: Readonly<Record<CredentialSource, string>> = {
   environment: 'the one in BERTH_KEY',
   option: 'the one of --key',
   profile: 'none',
@@ -155,7 +157,7 @@ export const whoami = (terminal: Terminal, options: HttpOptions): Promise<void> 
         ['scopes', scopes.join(' ')],
         ['applications', applicationIds?.join(' ') ?? 'all'],
         ['expires', expiresAt ?? 'never'],
-        ['agent key', key ? `${key.id} of application ${key.applicationId}` : OTHER_KEYS[sources.key]],
+        ['agent key', key ? `${key.id} of application ${key.applicationId}` : UNSAVED_KEY_TEXTS[sources.key]],
       ]),
     );
   });

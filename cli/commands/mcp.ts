@@ -29,10 +29,10 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         EXIT.usage,
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID --save`.',
       );
-    const sendMessage = createSendRequest(connection, appId);
-    await sendMessage('ping', {}); // Ends the command with an exit code if the address or the key is wrong.
+    const sendRequest = createSendRequest(connection, appId);
+    await sendRequest('ping', {}); // Ends the command with an exit code if the address or the key is wrong.
     const inputEnded = Promise.withResolvers<void>();
-    const stdioServer = serveStdio(() => serverFor(sendMessage), { transport: createTransport(inputEnded.resolve) });
+    const stdioServer = serveStdio(() => serverFor(sendRequest), { transport: createTransport(inputEnded.resolve) });
     await inputEnded.promise;
     await stdioServer.close();
   });

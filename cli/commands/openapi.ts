@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { openApiDocument } from '../../contract/openapi.ts';
 import type { Terminal } from '../terminal.ts';
 
-export function openapi(terminal: Terminal, options: { json?: true }): void {
+export function printOpenapi(terminal: Terminal, options: { json?: true }): void {
   const document = openApiDocument();
   terminal.print(
     options.json

@@ -4,7 +4,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';
 
-export function outbox(terminal: Terminal, options: JsonOption): Promise<void> {
+export function printOutbox(terminal: Terminal, options: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {
     const mails = (await local.listMails()).map(
       ({ id, recipient, subject, body, createdAt, sentAt, dueAt, failure }) => ({

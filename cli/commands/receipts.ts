@@ -26,12 +26,12 @@ export async function verifyReceiptFile(
   file: string,
   { jwks, input, output, action, issuer, audience, json }: VerifyReceiptCommandOptions,
 ): Promise<void> {
-  const receipt = await textIn(file);
+  const receipt = await readTextFile(file);
   const options = {
-    keys: keySetIn(await jsonIn(jwks), jwks),
-    ...(input === undefined ? {} : { input: await jsonIn(input) }),
-    ...(output === undefined ? {} : { output: await jsonIn(output) }),
-    ...(action === undefined ? {} : { action: await jsonIn(action) }),
+    keys: keySetIn(await readJsonFile(jwks), jwks),
+    ...(input === undefined ? {} : { input: await readJsonFile(input) }),
+    ...(output === undefined ? {} : { output: await readJsonFile(output) }),
+    ...(action === undefined ? {} : { action: await readJsonFile(action) }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),
   };
@@ -68,7 +68,7 @@ const controlText = ({ by, from, to, masked, id }: ReceiptHandoff): string =>
 const approvalText = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
   `by ${by.kind} ${by.id} at ${at}${proof ? `, signed with a passkey for ${rpId}` : ''}`;
 
-async function textIn(file: string): Promise<string> {
+async function readTextFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
@@ -79,8 +79,8 @@ async function textIn(file: string): Promise<string> {
   }
 }
 
-async function jsonIn(file: string): Promise<unknown> {
-  const text = await textIn(file);
+async function readJsonFile(file: string): Promise<unknown> {
+  const text = await readTextFile(file);
   try {
     return JSON.parse(text);
   } catch {

@@ -79,7 +79,7 @@ export interface LogsOptions extends EventsOptions {
   readonly page?: number;
 }
 
-export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
+export const printSessionLogs = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
     const { page } = options;
     const filter = { ...filterOf(options), ...(page === undefined ? {} : { pageId: page }) };
@@ -96,7 +96,7 @@ export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions
     }
   });
 
-export const sessionEvents = (terminal: Terminal, id: string, options: EventsOptions): Promise<void> =>
+export const printSessionEvents = (terminal: Terminal, id: string, options: EventsOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
     const filter = filterOf(options);
     const pagedItems = paginate(after =>

@@ -33,14 +33,14 @@ interface Status {
   readonly checks: readonly Check[];
 }
 
-export async function status(terminal: Terminal, { json }: { json?: true }): Promise<void> {
+export async function printStatus(terminal: Terminal, { json }: { json?: true }): Promise<void> {
   const config = readConfig(terminal.env);
   const server = runningServer(config.dataDir);
   if (!server) {
     if (json) printJson(terminal, { running: false, ready: false });
     throw new CommandFailed(
       EXIT.unreachable,
-      `no server is running in ${config.dataDir}. Start the service with \`berth serve\`.`,
+      `no server that uses the data folder ${config.dataDir} is running. Start the service with \`berth serve\`.`,
     );
   }
   if (!server.addresses)
@@ -73,8 +73,8 @@ async function readStatus(url: string, operatorUrl: string, pid: number, publicU
     fetchText(operatorUrl, '/readyz'),
     fetchText(operatorUrl, '/metrics'),
   ]);
-  const { version } = jsonIn(welcome);
-  const { checks, status: readyState } = jsonIn(readiness);
+  const { version } = parseJsonObject(welcome);
+  const { checks, status: readyState } = parseJsonObject(readiness);
   const sum = (name: string, label = ''): number => metricIn(metrics, name, label);
   return {
     ...{ running: true, ready: readyState === 'ready', pid, version: String(version), url, publicUrl, operatorUrl },
@@ -98,7 +98,7 @@ async function fetchText(url: string, path: string): Promise<string> {
   }
 }
 
-function jsonIn(text: string): Readonly<Record<string, unknown>> {
+function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text));
   } catch {

@@ -31,9 +31,9 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
 
 async function endServer(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
   process.kill(server.pid, signal);
-  const deadline = Date.now() + STOP_TIMEOUT_MS;
+  const deadlineMs = Date.now() + STOP_TIMEOUT_MS;
   while (isRunning(server)) {
-    if (Date.now() > deadline)
+    if (Date.now() > deadlineMs)
       throw new CommandFailed(
         EXIT.failed,
         `Process ${server.pid} did not stop within ${STOP_TIMEOUT_MS / 1000} s of ${signal}. See its log. To end it and its browsers by force, run \`kill -9 ${server.pid}\` and then \`berth stop\`.`,

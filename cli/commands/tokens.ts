@@ -1,7 +1,7 @@
 // `berth tokens`: creates, lists and revokes personal access tokens, directly in the database.
 import type { Local } from '../../server/local.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { printTable, toListItem } from './credential-list.ts';
+import { printCredentials, toListItem } from './credential-list.ts';
 import { withLocal } from './keys.ts';
 
 export interface CreateTokenOptions {
@@ -27,8 +27,8 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
       ...(options.application ? { applicationIds: await idsOf(local, options.application) } : {}),
     });
     if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
-    const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
-    terminal.say(`Created personal access token ${row.id}${until}. It is shown only once:\n`);
+    const expiryText = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
+    terminal.say(`Created personal access token ${row.id}${expiryText}. It is shown only once:\n`);
     terminal.print(`${token.reveal()}\n`);
   });
 }
@@ -41,7 +41,7 @@ export function listTokens(terminal: Terminal, options: JsonOption): Promise<voi
       ...(row.applicationIds ? { applicationIds: row.applicationIds } : {}),
     }));
     if (options.json) return printJson(terminal, tokens);
-    printTable(terminal, tokens);
+    printCredentials(terminal, tokens);
   });
 }
 

@@ -14,7 +14,7 @@ const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const VERIFIER_BYTES = 32;
 const DEVICE_NAME_CHARACTERS_MAX = 64;
 /** The increase of the polling interval (RFC 8628, 3.5). */
-const SLOWER_BY_SECONDS = 5;
+const INTERVAL_INCREASE_SECONDS = 5;
 const SECOND_MS = 1_000;
 const SERVER_ERROR_STATUS_MIN = 500;
 
@@ -44,14 +44,14 @@ export async function deviceLogin(
 }
 
 async function poll(berth: Berth, started: StartedLogin, verifier: string): Promise<GrantedToken> {
-  const deadline = Date.now() + started.expires_in * SECOND_MS;
+  const deadlineMs = Date.now() + started.expires_in * SECOND_MS;
   let seconds = started.interval;
-  while (Date.now() < deadline) {
+  while (Date.now() < deadlineMs) {
     await sleep(seconds * SECOND_MS);
     try {
       return await collect(berth, started.device_code, verifier);
     } catch (error) {
-      seconds += slowerBySeconds(error);
+      seconds += intervalIncreaseSeconds(error);
     }
   }
   throw new CommandFailed(EXIT.denied, 'The login was not approved in time. Run `berth login` again.');
@@ -68,13 +68,13 @@ const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<Gr
  * Returns the number of seconds by which to increase the polling interval. Throws errors that would occur again with
  * every further request.
  */
-function slowerBySeconds(error: unknown): number {
+function intervalIncreaseSeconds(error: unknown): number {
   if (!(error instanceof BerthError)) throw error;
   const { code, status } = error;
   if (code === 'authorization_pending') return 0;
   // The authorization is still pending after an error from a server that is restarting or busy.
-  if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return SLOWER_BY_SECONDS;
-  if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return SLOWER_BY_SECONDS;
+  if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return INTERVAL_INCREASE_SECONDS;
+  if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return INTERVAL_INCREASE_SECONDS;
   if (code === 'access_denied')
     throw new CommandFailed(EXIT.denied, 'The login was denied. To request another approval, run `berth login` again.');
   throw error;

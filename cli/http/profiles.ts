@@ -51,7 +51,7 @@ export function writeProfile(terminal: Terminal, name: string, profile: Profile 
 }
 
 function readStoredProfiles(file: string): StoredProfiles {
-  const text = textOf(file);
+  const text = readTextFile(file);
   if (text === undefined) return { version: 1, profiles: {} };
   const storedValue = parseJson(text);
   if (Check(StoredProfiles, storedValue)) return storedValue;
@@ -77,7 +77,7 @@ function writeStoredProfiles(file: string, contents: StoredProfiles): void {
   }
 }
 
-function textOf(file: string): string | undefined {
+function readTextFile(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

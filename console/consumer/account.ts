@@ -54,11 +54,11 @@ function nameForm(session: Session, profile: ConsumerProfile): HTMLFormElement {
   const input = build('input', {
     ...{ name: 'displayName', required: true, maxLength: 64, autocomplete: 'name', value: profile.displayName ?? '' },
   });
-  const save = build('button', { type: 'submit' }, 'Save');
-  const form = build('form', { className: 'inline' }, build('label', {}, 'Name', input), save);
+  const saveButton = build('button', { type: 'submit' }, 'Save');
+  const form = build('form', { className: 'inline' }, build('label', {}, 'Name', input), saveButton);
   form.addEventListener('submit', event => {
     event.preventDefault();
-    void withDisabled([save], async () => {
+    void withDisabled([saveButton], async () => {
       await session.send('profile.update', { displayName: input.value });
       await showAccount(session);
     });
@@ -85,7 +85,7 @@ function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys
     build('strong', {}, name),
     build('span', { className: 'about' }, 'added ', timeOf(createdAt)),
   );
-  const remove = confirmButton(
+  const removeButton = confirmButton(
     'Remove',
     'Remove it',
     async () => {
@@ -94,7 +94,7 @@ function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys
     },
     `Remove the passkey ${name}`,
   );
-  return build('li', { className: 'pair' }, text, remove);
+  return build('li', { className: 'pair' }, text, removeButton);
 }
 
 function deviceItem(

@@ -32,7 +32,7 @@ function draw(session: Session, action: ApplicationAction): void {
       ? []
       : [build('section', { className: 'said' }, build('h2', {}, 'The agent says'), build('p', {}, reason))];
   const footer = mayDecide
-    ? [build('div', { className: 'decide' }, ...buttons(session, action))]
+    ? [build('div', { className: 'decide' }, ...createDecisionButtons(session, action))]
     : [
         build(
           'p',
@@ -44,17 +44,17 @@ function draw(session: Session, action: ApplicationAction): void {
   byId('body').replaceChildren(build('dl', {}, ...fields, ...deadlineParts), ...agentStatement, ...warning, ...footer);
 }
 
-function buttons(session: Session, { jobId, digest }: ApplicationAction): readonly HTMLButtonElement[] {
-  const approve = build('button', { type: 'button', className: 'main' }, 'Approve');
-  const refuse = build('button', { type: 'button', className: 'bad' }, 'Refuse');
-  const decisionButtons = [approve, refuse];
-  approve.addEventListener('click', () =>
+function createDecisionButtons(session: Session, { jobId, digest }: ApplicationAction): readonly HTMLButtonElement[] {
+  const approveButton = build('button', { type: 'button', className: 'main' }, 'Approve');
+  const refuseButton = build('button', { type: 'button', className: 'bad' }, 'Refuse');
+  const decisionButtons = [approveButton, refuseButton];
+  approveButton.addEventListener('click', () =>
     withDisabled(decisionButtons, async () => {
-      const proof = await proofOf(session, jobId);
+      const proof = await requestProof(session, jobId);
       draw(session, await session.send<ApplicationAction>('actions.approve', { jobId, digest, ...proof }));
     }),
   );
-  refuse.addEventListener('click', () =>
+  refuseButton.addEventListener('click', () =>
     withDisabled(decisionButtons, async () =>
       draw(session, await session.send<ApplicationAction>('actions.refuse', { jobId, digest })),
     ),
@@ -63,7 +63,7 @@ function buttons(session: Session, { jobId, digest }: ApplicationAction): readon
 }
 
 /** Returns the signature of the consumer's passkey over the digest, if the consumer has a passkey. */
-async function proofOf({ send }: Session, jobId: string): Promise<object> {
+async function requestProof({ send }: Session, jobId: string): Promise<object> {
   if (!hasPasskeys()) return {};
   const { publicKey } = await send<ActionChallenge>('actions.challenge', { jobId });
   return publicKey ? { proof: await askPasskey({ ticket: '', publicKey }) } : {};

@@ -1,6 +1,6 @@
 // An agent's request to use the consumer's memory. The address names the agent, the key of the item and the access. The
 // consumer chooses how much to allow, and for how long.
-import type { AgentAskingConsent } from '../../contract/consumer-memory.ts';
+import type { AgentKeySummary } from '../../contract/consumer-memory.ts';
 import { build, button, byId, setTitle } from './parts.ts';
 import type { Session } from './session.ts';
 
@@ -18,7 +18,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   const access = query.get('access') === 'write' ? 'write' : 'read';
   if (!KEY.test(key))
     throw new Error('The address of this page is incomplete. Open the whole link that you were given.');
-  const agent = await session.send<AgentAskingConsent>('memory.agent', { keyId });
+  const agent = await session.send<AgentKeySummary>('memory.agent', { keyId });
   const accessWords = access === 'write' ? 'read and change' : 'read';
   setTitle(
     `Allow ${agent.name} to ${accessWords} what is remembered about you?`,

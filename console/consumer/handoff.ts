@@ -46,7 +46,7 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
     build('p', {}, withoutBidi(instructions)),
   );
   const originLimits = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
-  const facts = build(
+  const detailList = build(
     'dl',
     {},
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
@@ -57,7 +57,7 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
   if (status === 'requested')
     return byId('body').replaceChildren(
       agentMessage,
-      facts,
+      detailList,
       build(
         'p',
         { className: 'soft' },

@@ -57,7 +57,7 @@ function consentItem(session: Session, { id, agent, keyId, keys, access, expires
   const agentLabel =
     agent ?? (keyId === '*' ? `All agents of ${session.application}` : 'An agent that no longer exists');
   const accessWords = access === 'write' ? 'may read and change ' : 'may read ';
-  const withdraw = button(
+  const withdrawButton = button(
     'Withdraw',
     async () => {
       await session.send('memory.withdraw', { id });
@@ -73,7 +73,7 @@ function consentItem(session: Session, { id, agent, keyId, keys, access, expires
     build('strong', {}, agentLabel),
     build('span', { className: 'about' }, accessWords, keysInWords(keys), ...expiryParts),
   );
-  return build('li', { className: 'pair' }, text, withdraw);
+  return build('li', { className: 'pair' }, text, withdrawButton);
 }
 
 function itemElement(
@@ -82,7 +82,7 @@ function itemElement(
 ): HTMLLIElement {
   const value = build('pre', { tabIndex: 0 }, 'Loading…');
   value.setAttribute('aria-label', `Value of ${key}`);
-  const remove = confirmButton(
+  const removeButton = confirmButton(
     'Delete',
     `Delete ${key}`,
     async () => {
@@ -99,7 +99,7 @@ function itemElement(
     ...(updatedBy.kind === 'consumer' ? [] : [build('span', { className: 'badge' }, 'by an agent')]),
     build('span', { className: 'about' }, `${sizeOf(bytes)}, written ${authorWords}, `, timeOf(updatedAt)),
   );
-  const details = build('details', {}, head, build('div', { className: 'more' }, value, remove));
+  const details = build('details', {}, head, build('div', { className: 'more' }, value, removeButton));
   details.addEventListener('toggle', () => {
     if (!details.open) return;
     session.send<MemoryItem>('memory.get', { key }).then(

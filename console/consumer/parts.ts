@@ -38,7 +38,7 @@ interface RefusalBody {
 }
 
 /** Sends a command of the consumer API. Throws a CommandError if the service refuses it. */
-export async function command<Body>(
+export async function sendCommand<Body>(
   appId: string,
   provider: string,
   name: string,
@@ -53,7 +53,11 @@ export async function command<Body>(
   });
   if (reply.ok) return read(reply);
   const refusalBody: RefusalBody = await reply.json().catch(() => ({}));
-  const { code = 'internal', message = 'The service did not respond. Try again.', details } = refusalBody;
+  const {
+    code = 'internal',
+    message = `The service responded with status ${reply.status}. Try again.`,
+    details,
+  } = refusalBody;
   throw new CommandError(reply.status, code, message, details);
 }
 

@@ -42,7 +42,7 @@ export async function showReceipts(session: Session): Promise<void> {
 
 function receiptItem(session: Session, receipt: ConsumerReceiptPage['data'][number]): HTMLLIElement {
   const { id, operationTitle, operationId, status, agent, endedAt } = receipt;
-  const save = button('Save the receipt', async () => {
+  const saveButton = button('Save the receipt', async () => {
     const fullReceipt = await session.send<ConsumerReceipt>('receipts.get', { id });
     saveFile(new Blob([fullReceipt.receipt], { type: 'application/jose' }), `receipt-${id}.jws`);
   });
@@ -50,7 +50,7 @@ function receiptItem(session: Session, receipt: ConsumerReceiptPage['data'][numb
     'div',
     { className: 'more' },
     build('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
-    save,
+    saveButton,
     build('p', { className: 'faint' }, 'Anyone can verify it without this service, with: berth receipts verify'),
   );
   const head = build(

@@ -3,7 +3,7 @@
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { CommandError, command } from './parts.ts';
+import { CommandError, sendCommand } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
 
@@ -42,7 +42,7 @@ export async function startSignIn(appId: string, provider: string, parameters: o
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   const startedSignIn: StartedSignIn = { provider, verifier, search: location.search };
   sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(startedSignIn));
-  const { authorizationUrl } = await command<StartedConsumerSession>(appId, provider, 'session.start', {
+  const { authorizationUrl } = await sendCommand<StartedConsumerSession>(appId, provider, 'session.start', {
     ...{ redirectUri: currentUrl(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
     ...parameters,
   });
@@ -61,7 +61,7 @@ export async function finishSignIn(appId: string): Promise<void> {
   if (!startedSignIn) return;
   if (errorCode !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
   const { provider, verifier } = startedSignIn;
-  await command<ConsumerTokens>(appId, provider, 'session.exchange', {
+  await sendCommand<ConsumerTokens>(appId, provider, 'session.exchange', {
     ...{ code, codeVerifier: verifier, redirectUri: currentUrl() },
   });
   localStorage.setItem(`provider ${appId}`, provider);
@@ -84,8 +84,8 @@ export function sessionOf(appId: string, application: string): Session {
   };
   return {
     ...{ appId, application },
-    send: (name, body) => withProof(() => command(appId, provider, name, body)),
-    download: name => withProof(() => command(appId, provider, name, {}, reply => reply.blob())),
+    send: (name, body) => withProof(() => sendCommand(appId, provider, name, body)),
+    download: name => withProof(() => sendCommand(appId, provider, name, {}, reply => reply.blob())),
   };
 }
 
@@ -95,7 +95,7 @@ async function proveAgain(appId: string, provider: string, { details }: CommandE
     await startSignIn(appId, provider, { maxAge: 0 });
     return new Promise(() => {});
   }
-  const challenge = await command<PasskeyChallenge>(appId, provider, 'passkeys.challenge');
+  const challenge = await sendCommand<PasskeyChallenge>(appId, provider, 'passkeys.challenge');
   const response = await askPasskey(challenge);
-  await command(appId, provider, 'session.stepUp', { ticket: challenge.ticket, response });
+  await sendCommand(appId, provider, 'session.stepUp', { ticket: challenge.ticket, response });
 }

@@ -3,11 +3,11 @@
 import type { HostedSignIn, HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { applyBrandColour, build, byId, CommandError, command, showProblem, withDisabled } from './parts.ts';
+import { applyBrandColour, build, byId, CommandError, sendCommand, showProblem, withDisabled } from './parts.ts';
 
 const [, , , appId = '', signInId = ''] = location.pathname.split('/');
 const send = <Body>(name: string, body: object = {}): Promise<Body> =>
-  command<Body>(appId, 'hosted', name, { signIn: signInId, ...body });
+  sendCommand<Body>(appId, 'hosted', name, { signIn: signInId, ...body });
 
 const finish = ({ redirectTo }: HostedSignInResult): void => location.replace(redirectTo);
 
@@ -158,7 +158,7 @@ async function open(): Promise<void> {
 open().catch(error =>
   showProblem(
     error instanceof CommandError && error.status === 404
-      ? new Error('This sign-in is complete, or has expired. Go back and begin again.')
+      ? new Error('This sign-in was already completed, or has expired. Go back to the application and sign in again.')
       : error,
   ),
 );

@@ -46,10 +46,10 @@ export async function showWaiting(session: Session): Promise<void> {
     ...handoffs.data.map(handoff => itemOfHandoff(session, handoff)),
   ];
   const openItems = items
-    .filter(({ needsAction: isPending }) => isPending)
+    .filter(({ needsAction }) => needsAction)
     .toSorted((one, other) => (one.sortTime < other.sortTime ? -1 : 1));
   const endedItems = items
-    .filter(({ needsAction: isPending }) => !isPending)
+    .filter(({ needsAction }) => !needsAction)
     .toSorted((one, other) => (one.sortTime > other.sortTime ? -1 : 1));
   setTitle(openItems.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
   byId('body').replaceChildren(
@@ -99,19 +99,12 @@ function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
   };
 }
 
-function itemElement({
-  needsAction: isPending,
-  sortTime: at,
-  href,
-  title,
-  requesterName: agentName,
-  outcomeWords: end,
-}: Item): HTMLLIElement {
-  const timeParts = isPending ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
-  const about = build('span', { className: 'about' }, `${agentName}, `, ...timeParts);
+function itemElement({ needsAction, sortTime, href, title, requesterName, outcomeWords }: Item): HTMLLIElement {
+  const timeParts = needsAction ? ['until ', timeOf(sortTime)] : [`${outcomeWords}, `, timeOf(sortTime)];
+  const about = build('span', { className: 'about' }, `${requesterName}, `, ...timeParts);
   return build(
     'li',
-    isPending ? { className: 'open' } : {},
+    needsAction ? { className: 'open' } : {},
     build('a', { className: 'row', href }, build('strong', {}, title), about),
   );
 }

@@ -66,11 +66,11 @@ export class Bar {
     this.#draw();
   }
 
-  setControl(isControlled: boolean): void {
-    this.#hasControl = isControlled;
-    parts.url.readOnly = !isControlled;
-    parts.reload.disabled = !isControlled;
-    if (!isControlled) for (const button of [parts.back, parts.forward]) button.disabled = true;
+  setControl(hasControl: boolean): void {
+    this.#hasControl = hasControl;
+    parts.url.readOnly = !hasControl;
+    parts.reload.disabled = !hasControl;
+    if (!hasControl) for (const button of [parts.back, parts.forward]) button.disabled = true;
     this.#draw();
   }
 

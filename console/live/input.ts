@@ -146,31 +146,31 @@ export class Input {
   // ---- keys ------------------------------------------------------------------------------------------------------------
 
   #listenToKeys(): void {
-    const { keyField: keys } = parts;
-    keys.addEventListener('keydown', event => this.#onKey('down', event));
-    keys.addEventListener('keyup', event => this.#onKey('up', event));
-    keys.addEventListener('compositionstart', () => {
+    const { keyField } = parts;
+    keyField.addEventListener('keydown', event => this.#onKey('down', event));
+    keyField.addEventListener('keyup', event => this.#onKey('up', event));
+    keyField.addEventListener('compositionstart', () => {
       this.#hasComposition = true;
     });
-    keys.addEventListener('compositionupdate', ({ data }) => {
+    keyField.addEventListener('compositionupdate', ({ data }) => {
       if (this.#hasControl()) this.#sendInput({ type: 'compose', text: data, start: data.length, end: data.length });
     });
-    keys.addEventListener('compositionend', ({ data }) => {
+    keyField.addEventListener('compositionend', ({ data }) => {
       this.#hasComposition = false;
       if (this.#hasControl())
         this.#sendInput(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
-      this.#refill();
+      this.#resetKeyField();
     });
-    keys.addEventListener('input', event => this.#onTextInput(event));
-    keys.addEventListener('paste', event => {
+    keyField.addEventListener('input', event => this.#onTextInput(event));
+    keyField.addEventListener('paste', event => {
       event.preventDefault();
       const text = event.clipboardData?.getData('text/plain') ?? '';
       if (this.#hasControl() && text !== '') this.#sendInput({ type: 'text', text });
     });
     // A key that is down when the focus is lost will go up elsewhere, so its key-up is sent to the page now.
-    keys.addEventListener('blur', () => this.#releaseAll());
-    keys.addEventListener('copy', event => event.preventDefault());
-    keys.addEventListener('cut', event => event.preventDefault());
+    keyField.addEventListener('blur', () => this.#releaseAll());
+    keyField.addEventListener('copy', event => event.preventDefault());
+    keyField.addEventListener('cut', event => event.preventDefault());
   }
 
   #onKey(action: 'down' | 'up', event: KeyboardEvent): void {
@@ -227,7 +227,7 @@ export class Input {
     if (event.inputType === 'insertText' && event.data) this.#sendInput({ type: 'text', text: event.data });
     else if (event.inputType === 'insertLineBreak') this.#sendKeyPress('Enter', 13, '\r');
     else if (event.inputType === 'deleteContentBackward') this.#sendKeyPress('Backspace', 8, '');
-    this.#refill();
+    this.#resetKeyField();
   }
 
   #sendKeyPress(key: string, keyCode: number, text: string): void {
@@ -236,7 +236,7 @@ export class Input {
     this.#sendInput({ type: 'key', action: 'up', text: '', ...common });
   }
 
-  #refill(): void {
+  #resetKeyField(): void {
     parts.keyField.value = PLACEHOLDER;
     parts.keyField.setSelectionRange(PLACEHOLDER.length, PLACEHOLDER.length);
   }
@@ -261,6 +261,6 @@ function modifiersOf(event: ModifierState, typesCharacter = false): number {
   const isThirdLevel =
     typesCharacter &&
     (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (IS_MAC && event.altKey));
-  const [alt, control] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
-  return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
+  const [hasAlt, hasCtrl] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
+  return Number(hasAlt) + 2 * Number(hasCtrl) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
 }

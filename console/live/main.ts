@@ -12,7 +12,7 @@ import { parts } from './parts.ts';
 
 const NOTICE_MS = 5_000;
 /** Sent to the embedding page when the live view has ended. Official clients expect this name. */
-const DISCONNECTED = 'browserbase-disconnected';
+const DISCONNECTED_MESSAGE = 'browserbase-disconnected';
 
 const pageParams = new URLSearchParams(location.search);
 let accessRight: 'view' | 'control' = 'view';
@@ -44,8 +44,8 @@ const watchPage = (page: string): void => {
 const bar = new Bar({
   forwardInput: sendInput,
   selectTab: watchPage,
-  close: page => connection.send({ type: 'close', fence, page }),
-  newTab: () => connection.send({ type: 'newTab', fence }),
+  closeTab: page => connection.send({ type: 'close', fence, page }),
+  openNewTab: () => connection.send({ type: 'newTab', fence }),
 });
 const openerNotice = new OpenerNotice(page => bar.nameOf(page), watchPage);
 const downloads = new Downloads();
@@ -59,7 +59,8 @@ const connection = new Connection({
       showControl();
     }
     if (state === 'lost') notify('The connection was lost. Connecting again…', false);
-    if (state === 'refused') notify('The live view cannot be opened. Its address may have expired.', false);
+    if (state === 'refused')
+      notify('The live view could not be opened. Its address may have expired: ask for a new one.', false);
     if (state === 'open') notify('');
   },
 });
@@ -113,7 +114,7 @@ function receive(message: ServerMessage): void {
       parts.devtools.hidden = true;
       notify(`The live view has ended: ${message.why}.`, false);
       // The message contains no data, so it may be sent to any origin.
-      parent.postMessage(DISCONNECTED, '*');
+      parent.postMessage(DISCONNECTED_MESSAGE, '*');
       return;
   }
 }

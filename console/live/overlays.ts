@@ -9,7 +9,7 @@ export type Upload = (file: File) => Promise<string>;
 export class Overlays {
   readonly #send: SendInput;
   readonly #view: FrameView;
-  readonly #notify: (words: string) => void;
+  readonly #notify: (text: string) => void;
   readonly #upload: Upload;
   #selectedIndex = -1;
 
@@ -140,15 +140,15 @@ export class Overlays {
   // ---- files -----------------------------------------------------------------------------------------------------------
 
   #showFiles(mode: 'one' | 'many' | null): void {
-    const { filesDialog: files } = parts;
+    const { filesDialog } = parts;
     if (!mode) {
-      if (!files.open) return;
-      files.dataset.byPage = '';
-      files.close();
+      if (!filesDialog.open) return;
+      filesDialog.dataset.byPage = '';
+      filesDialog.close();
       return;
     }
-    if (files.open) return;
-    delete files.dataset.byPage;
+    if (filesDialog.open) return;
+    delete filesDialog.dataset.byPage;
     parts.filesInput.value = '';
     parts.filesInput.multiple = mode === 'many';
     parts.filesDialog.returnValue = '';

@@ -5,8 +5,8 @@ import { parts } from './parts.ts';
 
 export interface TabActions {
   readonly selectTab: (page: string) => void;
-  readonly close: (page: string) => void;
-  readonly newTab: () => void;
+  readonly closeTab: (page: string) => void;
+  readonly openNewTab: () => void;
 }
 
 export interface TabStripState {
@@ -25,7 +25,7 @@ export class TabStrip {
 
   constructor(actions: TabActions) {
     this.#actions = actions;
-    const button = createButton('new', '+', () => actions.newTab());
+    const button = createButton('new', '+', () => actions.openNewTab());
     button.setAttribute('aria-label', 'New tab');
     this.#newTabItem.append(button);
     this.#newTabItem.hidden = true;
@@ -43,13 +43,13 @@ export class TabStrip {
     this.#newTabItem.hidden = !state.hasControl;
   }
 
-  #draw(tab: TabState, index: number, { watchedPage: shownPage, hasControl, icons }: TabStripState): void {
+  #draw(tab: TabState, index: number, { watchedPage, hasControl, icons }: TabStripState): void {
     const existingElement = this.#tabs.get(tab.page);
     const tabElement = existingElement ?? new TabElement(tab.page, this.#actions);
     if (!existingElement) this.#tabs.set(tab.page, tabElement);
     const elementAtIndex = parts.tabs.children[index] ?? null;
     if (elementAtIndex !== tabElement.element) parts.tabs.insertBefore(tabElement.element, elementAtIndex);
-    tabElement.draw(tab, tab.page === shownPage, hasControl, icons.get(tab.faviconUrl));
+    tabElement.draw(tab, tab.page === watchedPage, hasControl, icons.get(tab.faviconUrl));
   }
 }
 
@@ -63,7 +63,7 @@ class TabElement {
   constructor(page: string, actions: TabActions) {
     this.element.className = 'tab';
     this.#selectButton = createButton('pick', '', () => actions.selectTab(page));
-    this.#closeButton = createButton('close', '\u00d7', () => actions.close(page));
+    this.#closeButton = createButton('close', '\u00d7', () => actions.closeTab(page));
     this.#iconElement.alt = '';
     this.#iconElement.hidden = true;
     // Hides the icon if its data is not a valid image.

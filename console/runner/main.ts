@@ -13,11 +13,11 @@ addEventListener('message', (event: MessageEvent<RunRequest>) => {
   if (event.source !== parent || !port) return;
   const send = (message: RunnerMessage): void => port.postMessage(message);
   addEventListener('unhandledrejection', ({ reason }) =>
-    send({ kind: 'line', level: 'error', text: printable(reason) }),
+    send({ kind: 'line', level: 'error', text: toPrintable(reason) }),
   );
   run(event.data, send).then(
     () => send({ kind: 'done' }),
-    (error: unknown) => send({ kind: 'failed', text: printable(error) }),
+    (error: unknown) => send({ kind: 'failed', text: toPrintable(error) }),
   );
 });
 
@@ -25,20 +25,20 @@ async function run({ connectUrl, code }: RunRequest, post: (message: RunnerMessa
   const console = Object.fromEntries(
     LEVELS.map(level => [
       level,
-      (...values: readonly unknown[]) => post({ kind: 'line', level, text: values.map(printable).join(' ') }),
+      (...values: readonly unknown[]) => post({ kind: 'line', level, text: values.map(toPrintable).join(' ') }),
     ]),
   );
   const browser = await connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   try {
     const page = (await browser.pages())[0] ?? (await browser.newPage());
     const value: unknown = await AsyncFunction('browser', 'page', 'console', code)(browser, page, console);
-    if (value !== undefined) post({ kind: 'line', level: 'log', text: printable(value) });
+    if (value !== undefined) post({ kind: 'line', level: 'log', text: toPrintable(value) });
   } finally {
     await browser.disconnect();
   }
 }
 
-function printable(value: unknown): string {
+function toPrintable(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value instanceof Error) return `${value.name}: ${value.message}`;
   try {

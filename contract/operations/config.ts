@@ -1,5 +1,5 @@
 // How the service describes itself to clients.
-import { AuthorizationServer, CachedHeader, ConfigQuery, ServiceConfig } from '../config.ts';
+import { AuthorizationServer, ConfigQuery, IfNoneMatchHeader, ServiceConfig } from '../config.ts';
 import type { Operation } from '../operation.ts';
 import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
@@ -15,7 +15,7 @@ export const CONFIG_OPERATIONS = {
     description:
       'Returns where people sign in and where devices are authorized. The response may be cached for a minute.',
     query: ConfigQuery,
-    headers: CachedHeader,
+    headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS },
       304: NOT_MODIFIED,
@@ -28,7 +28,7 @@ export const CONFIG_OPERATIONS = {
     summary: 'Read the authorization server metadata',
     description:
       'Returns the same configuration as OAuth authorization server metadata (RFC 8414). The response may be cached for a minute.',
-    headers: CachedHeader,
+    headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS },
       304: NOT_MODIFIED,

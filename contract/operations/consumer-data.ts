@@ -8,8 +8,8 @@ import {
   ReceiptRef,
 } from '../consumer-data.ts';
 import {
-  AgentAskingConsent,
   AgentKeyRef,
+  AgentKeySummary,
   Consent,
   Consents,
   DeletedMemory,
@@ -114,7 +114,7 @@ export const CONSUMER_DATA_OPERATIONS = {
     isWrite: false,
     body: AgentKeyRef,
     bodyExample: { keyId: ID },
-    responses: { 200: { description: 'The agent key.', schema: AgentAskingConsent } },
+    responses: { 200: { description: 'The agent key.', schema: AgentKeySummary } },
     errors: ['not_found'],
   },
 

@@ -2,7 +2,7 @@
 import {
   CollectedToken,
   CollectToken,
-  DEVICE_GRANT,
+  DEVICE_GRANT_TYPE,
   DecideDevice,
   DecidedDevice,
   DeviceParams,
@@ -100,7 +100,7 @@ export const DEVICE_OPERATIONS = {
     isWrite: true,
     oauth: true,
     body: CollectToken,
-    bodyExample: { grant_type: DEVICE_GRANT, device_code: 'bdc_…', client_id: 'my-agent' },
+    bodyExample: { grant_type: DEVICE_GRANT_TYPE, device_code: 'bdc_…', client_id: 'my-agent' },
     responses: { 200: { description: 'The token.', schema: CollectedToken } },
     errors: [
       'authorization_pending',

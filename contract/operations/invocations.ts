@@ -1,6 +1,6 @@
 // Operations that agents call, and their invocations.
 import { ApplicationParams } from '../applications.ts';
-import { CachedHeader } from '../config.ts';
+import { IfNoneMatchHeader } from '../config.ts';
 import { DISCOVERY_CACHE_SECONDS, DiscoveryQuery } from '../discovery.ts';
 import {
   AgentApplicationParams,
@@ -45,7 +45,7 @@ export const INVOCATION_OPERATIONS = {
     mount: 'native',
     params: AgentApplicationParams,
     query: DiscoveryQuery,
-    headers: CachedHeader,
+    headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'A page of operations.', schema: AgentOperationList, headers: DISCOVERY_HEADERS },
       304: NOT_MODIFIED,
@@ -63,7 +63,7 @@ export const INVOCATION_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     params: AgentOperationParams,
-    headers: CachedHeader,
+    headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The operation.', schema: AgentOperation, headers: DISCOVERY_HEADERS },
       304: NOT_MODIFIED,

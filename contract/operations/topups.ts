@@ -1,6 +1,6 @@
 // Buying credit, and the public catalog.
 import { ApplicationParams } from '../applications.ts';
-import { CachedHeader } from '../config.ts';
+import { IfNoneMatchHeader } from '../config.ts';
 import type { Operation } from '../operation.ts';
 import {
   AutoTopUp,
@@ -108,7 +108,7 @@ export const TOPUP_OPERATIONS = {
     credential: 'public',
     isWrite: false,
     mount: 'native',
-    headers: CachedHeader,
+    headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The catalog.', schema: Catalog, headers: CATALOG_HEADERS },
       304: { description: 'The version that you have is current.', headers: CATALOG_HEADERS },

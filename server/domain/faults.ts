@@ -71,16 +71,16 @@ export function diskFull({
       'capacity',
       `The disk of this installation is nearly full (${mebibyteText(freeBytes)} free). No session was created.`,
       {
-        advice: `Ask the operator to free disk space: a create needs at least ${mebibyteText(leastBytes)}.`,
+        advice: `Ask the operator to free disk space: a new session needs at least ${mebibyteText(leastBytes)}.`,
         details: { disk: { freeBytes, leastBytes } },
       },
     );
   if (freeFiles < leastFiles)
     return fault(
       'capacity',
-      `The disk of this installation has nearly no inodes left (${freeFiles} free). No session was created.`,
+      `The disk of this installation has almost no inodes left (${freeFiles} free). No session was created.`,
       {
-        advice: `Ask the operator to remove files: a create needs at least ${leastFiles} free inodes.`,
+        advice: `Ask the operator to remove files: a new session needs at least ${leastFiles} free inodes.`,
         details: { disk: { freeFiles, leastFiles } },
       },
     );

@@ -1,7 +1,7 @@
 // Deletes the data of sessions that ended long ago, in batches. The rows contain the due times, so the task may run at
 // any time.
 import { addMs, type Clock } from '../kit/clock.ts';
-import { type BatchLimits, inBatches } from './in-batches.ts';
+import { type BatchLimits, runInBatches } from './in-batches.ts';
 
 /** `batch` is the maximum number of sessions per statement. */
 export interface ForgetOptions extends BatchLimits {
@@ -16,5 +16,5 @@ export async function forgetEnded(
   { keptMs, forget, ...limits }: ForgetOptions,
 ): Promise<{ forgotten: number }> {
   const endedBefore = addMs(clock.now(), -keptMs);
-  return { forgotten: await inBatches(limits, batch => forget(endedBefore, batch)) };
+  return { forgotten: await runInBatches(limits, batch => forget(endedBefore, batch)) };
 }

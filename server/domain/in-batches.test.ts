@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inBatches } from './in-batches.ts';
+import { runInBatches } from './in-batches.ts';
 
 /** Rows that are handled in statements of at most one batch. */
 function rowsDue(count: number) {
@@ -16,12 +16,12 @@ function rowsDue(count: number) {
 
 test('repeats full batches until all rows are handled', async () => {
   const { seen, handle } = rowsDue(25);
-  assert.equal(await inBatches({ batch: 10, batchesMax: 50 }, handle), 25);
+  assert.equal(await runInBatches({ batch: 10, batchesMax: 50 }, handle), 25);
   assert.deepEqual(seen, { left: 0, statements: 3 });
 });
 
 test('leaves the rest of a long backlog to the next run', async () => {
   const { seen, handle } = rowsDue(25);
-  assert.equal(await inBatches({ batch: 10, batchesMax: 2 }, handle), 20);
+  assert.equal(await runInBatches({ batch: 10, batchesMax: 2 }, handle), 20);
   assert.deepEqual(seen, { left: 5, statements: 2 });
 });

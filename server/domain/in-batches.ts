@@ -11,7 +11,7 @@ export interface BatchLimits {
  * Returns the number of handled rows. `handle` handles one batch, and returns the number of its rows. If that number is
  * less than `batch`, no further row is due.
  */
-export async function inBatches(
+export async function runInBatches(
   { batch, batchesMax }: BatchLimits,
   handle: (batch: number) => Promise<number>,
 ): Promise<number> {

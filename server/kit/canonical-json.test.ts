@@ -19,7 +19,7 @@ test('matches the examples in RFC 8785', () => {
   assert.equal(canonicalJson(names), '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}');
 });
 
-test('equal values have equal digests regardless of the order of members, and undefined members are ignored', () => {
+test('equal values have equal digests in any order of properties, and undefined properties are ignored', () => {
   assert.equal(digestOf({ a: 1, b: [{ d: 1, c: undefined }] }), digestOf({ b: [{ d: 1 }], a: 1 }));
   assert.match(digestOf({}), /^sha256:[0-9a-f]{64}$/);
 });
@@ -29,7 +29,7 @@ test('refuses values that are not I-JSON', () => {
     assert.throws(() => canonicalJson(value));
 });
 
-test('isInteroperable accepts only values that every program reads as they were sent', () => {
+test('isInteroperable accepts only values that every JSON parser reads unchanged', () => {
   for (const value of [null, true, 1.5, -0, 2 ** 53 - 1, 'text', [{ a: ['\ud83d\ude00'] }]])
     assert.ok(isInteroperable(value));
   for (const value of [2 ** 53, -(2 ** 53), Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, [{ a: [1e21] }]])

@@ -19,7 +19,7 @@ test('callAt calls the function at the given time, not earlier', async () => {
   call.close();
 });
 
-test('callAt does not call the function after it is closed', async () => {
+test('callAt does not call the function after the call is closed', async () => {
   const clock = new TestClock();
   let calls = 0;
   callAt(clock, addMs(clock.now(), MINUTE_MS), () => calls++).close();
@@ -36,7 +36,7 @@ for (const [nowMs, waitMs] of [
   [199, 201],
   [1_000_050, 150],
 ] as const)
-  test(`at ${nowMs} ms, a loop of 200 ms waits ${waitMs} ms for the next shared tick`, () => {
+  test(`at ${nowMs} ms, a loop with an interval of 200 ms waits ${waitMs} ms for the next shared tick`, () => {
     const clock: Clock = { now: () => new Date(), monotonicMs: () => nowMs, sleep: async () => {} };
     assert.equal(msToSharedTick(clock, 200), waitMs);
   });

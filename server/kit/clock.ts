@@ -29,10 +29,10 @@ export const systemClock: Clock = {
  * call.
  */
 export function callAt(clock: Clock, time: Date, callback: () => void): { close(): void } {
-  const closing = new AbortController();
-  const timeReached = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
+  const closeController = new AbortController();
+  const timeReached = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closeController.signal);
   timeReached.then(callback, () => {}); // Closing the result aborts the sleep, which then rejects.
-  return { close: () => closing.abort() };
+  return { close: () => closeController.abort() };
 }
 
 /**

@@ -18,7 +18,7 @@ export function cacheCompiledCode(folder: string, { isForThreadsOnly = false } =
 /** Returns the variables with which a thread uses the cache; empty if there is no cache. */
 export function compiledCodeEnv(): Readonly<Record<string, string>> {
   // Node keeps the files in a folder for its version below the folder that was set.
-  const folderOfVersion = getCompileCacheDir();
-  const folder = folderOfVersion === undefined ? threadsFolder : dirname(folderOfVersion);
+  const versionFolder = getCompileCacheDir();
+  const folder = versionFolder === undefined ? threadsFolder : dirname(versionFolder);
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }

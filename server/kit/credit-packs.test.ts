@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { creditPacks } from './credit-packs.ts';
+import { parseCreditPacks } from './credit-packs.ts';
 
 const PACK = { id: 'p50', credits: 50, price: 4500, currency: 'EUR' };
-const read = (...packs: object[]) => creditPacks(JSON.stringify(packs));
+const read = (...packs: object[]) => parseCreditPacks(JSON.stringify(packs));
 
 test('reads packs in order, with a default bonus of 0', () =>
   assert.deepEqual(read(PACK, { ...PACK, id: 'p100', bonus: 5 }), [
@@ -27,4 +27,4 @@ for (const [what, ...packs] of [
   test(`refuses packs with ${what}`, () => assert.equal(read(...packs), undefined));
 
 for (const text of ['', '{', '{}', 'null', '[null]', '[[]]', '"p50"'])
-  test(`refuses ${text || 'an empty text'} as a list of packs`, () => assert.equal(creditPacks(text), undefined));
+  test(`refuses ${text || 'an empty text'} as a list of packs`, () => assert.equal(parseCreditPacks(text), undefined));

@@ -19,16 +19,16 @@ const CREDITS_MAX = 1_000_000_000;
 const FIELDS: ReadonlySet<string> = new Set(['id', 'credits', 'bonus', 'price', 'currency']);
 
 /** Returns undefined if any part of the text is invalid. */
-export function creditPacks(text: string): readonly Pack[] | undefined {
+export function parseCreditPacks(text: string): readonly Pack[] | undefined {
   const parsedValue = parseJson(text);
   if (!Array.isArray(parsedValue) || parsedValue.length > PACKS_MAX) return undefined;
-  const packs = parsedValue.flatMap(value => packOf(value) ?? []);
+  const packs = parsedValue.flatMap(value => parsePack(value) ?? []);
   const [ids, currencies] = [new Set(packs.map(({ id }) => id)), new Set(packs.map(({ currency }) => currency))];
   const isValid = packs.length === parsedValue.length && ids.size === packs.length && currencies.size <= 1;
   return isValid ? packs : undefined;
 }
 
-function packOf(value: unknown): Pack | undefined {
+function parsePack(value: unknown): Pack | undefined {
   if (!isObject(value) || Object.keys(value).some(name => !FIELDS.has(name))) return undefined;
   const { id, credits, bonus = 0, price, currency } = value;
   if (typeof id !== 'string' || !/^[a-z0-9][a-z0-9_-]{0,31}$/.test(id)) return undefined;

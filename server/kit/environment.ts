@@ -1,6 +1,6 @@
 // Reads settings from the environment by name. All errors are collected, so that one start reports all of them. The
 // names that were read are recorded, so that a misspelled name is reported.
-import { nearest } from './nearest.ts';
+import { nearestWord } from './nearest.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -10,22 +10,22 @@ const CLIENT_VARIABLES: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN
 
 export class BadConfig extends Error {
   /** Each complaint is one or two sentences about one error. */
-  constructor(complaints: readonly string[]) {
-    super(complaints.join('\n'));
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
     this.name = 'BadConfig';
   }
 }
 
 export const badValue = (name: string, value: string, expected: string): BadConfig =>
-  new BadConfig([complaint(name, value, expected)]);
+  new BadConfig([problemText(name, value, expected)]);
 
-const complaint = (name: string, value: string, expected: string): string =>
+const problemText = (name: string, value: string, expected: string): string =>
   `${name} is ${JSON.stringify(value)}; expected ${expected}.`;
 
 export class Environment {
   readonly #variables: Variables;
   readonly #readNames = new Set<string>();
-  readonly #complaints: string[] = [];
+  readonly #problems: string[] = [];
 
   constructor(variables: Variables) {
     this.#variables = variables;
@@ -50,14 +50,14 @@ export class Environment {
     if (text === undefined) return fallback;
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-    this.refuse(name, text, `a whole number from ${min} to ${max}`);
+    this.recordInvalid(name, text, `a whole number from ${min} to ${max}`);
     return fallback;
   }
 
   oneOf<const Word extends string>(name: string, fallback: Word, words: readonly Word[]): Word {
     const text = this.text(name) ?? fallback;
     const matchingWord = words.find(word => word === text);
-    if (matchingWord === undefined) this.refuse(name, text, `one of ${words.join(', ')}`);
+    if (matchingWord === undefined) this.recordInvalid(name, text, `one of ${words.join(', ')}`);
     return matchingWord ?? fallback;
   }
 
@@ -66,20 +66,20 @@ export class Environment {
   }
 
   /** Records an invalid value. Reading continues, so that all errors are reported. */
-  refuse(name: string, value: string, expected: string): void {
-    this.#complaints.push(complaint(name, value, expected));
+  recordInvalid(name: string, value: string, expected: string): void {
+    this.#problems.push(problemText(name, value, expected));
   }
 
   /** @throws BadConfig when a value was refused, or a variable that begins with BERTH_ is not a setting. */
   assertValid(): void {
     const knownNames = [...this.#readNames];
-    const unknownNameComplaints = Object.keys(this.#variables)
+    const unknownNameProblems = Object.keys(this.#variables)
       .filter(name => name.startsWith(PREFIX) && !this.#readNames.has(name) && !CLIENT_VARIABLES.has(name))
       .map(
         name =>
-          `${name} is not a setting; did you mean ${nearest(name, knownNames)}? Correct the name, or unset the variable.`,
+          `${name} is not a setting; did you mean ${nearestWord(name, knownNames)}? Correct the name, or unset the variable.`,
       );
-    const complaints = [...this.#complaints, ...unknownNameComplaints];
-    if (complaints.length > 0) throw new BadConfig(complaints);
+    const problems = [...this.#problems, ...unknownNameProblems];
+    if (problems.length > 0) throw new BadConfig(problems);
   }
 }

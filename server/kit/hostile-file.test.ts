@@ -4,7 +4,7 @@ import { chownSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { NotAPlainFile, openHostile } from './hostile-file.ts';
+import { NotAPlainFile, openHostileFile } from './hostile-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-hostile-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -14,7 +14,7 @@ describe('openHostile', () => {
   mkdirSync(join(folder, 'box/downloads'), { recursive: true });
   const at = (name: string): string => join(folder, 'box/downloads', name);
   const open = (name: string, options: { uid: number | undefined } = OURS) =>
-    openHostile(join(folder, 'box'), ['downloads', name], options);
+    openHostileFile(join(folder, 'box'), ['downloads', name], options);
 
   it('returns a regular file', async () => {
     writeFileSync(at('plain'), 'hello');
@@ -25,7 +25,7 @@ describe('openHostile', () => {
 
   it('returns undefined for a name that does not exist', async () => {
     assert.equal(await open('missing'), undefined);
-    assert.equal(await openHostile(join(folder, 'box'), ['nowhere', 'x'], OURS), undefined);
+    assert.equal(await openHostileFile(join(folder, 'box'), ['nowhere', 'x'], OURS), undefined);
   });
 
   it('refuses a symbolic link or a hard link', async () => {
@@ -41,7 +41,7 @@ describe('openHostile', () => {
     mkdirSync(join(folder, 'elsewhere'));
     writeFileSync(join(folder, 'elsewhere/plain'), 'secret');
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'box/linked'));
-    await assert.rejects(openHostile(join(folder, 'box'), ['linked', 'plain'], OURS), NotAPlainFile);
+    await assert.rejects(openHostileFile(join(folder, 'box'), ['linked', 'plain'], OURS), NotAPlainFile);
   });
 
   it('refuses named pipes and folders, and does not block on a named pipe', async () => {

@@ -12,13 +12,14 @@ export class NotAPlainFile extends Error {
 }
 
 /** Opens a file. `folder` is trusted, the components of `path` are not. Undefined if the file does not exist. */
-export async function openHostile(
+export async function openHostileFile(
   folder: string,
   path: readonly [string, ...string[]],
   options: { readonly uid: number | undefined },
 ): Promise<FileHandle | undefined> {
-  const badPart = path.find(part => part === '' || part === '.' || part === '..' || /[/\0]/.test(part));
-  if (badPart !== undefined) throw new NotAPlainFile(`${JSON.stringify(badPart)} is not a valid file name`);
+  const invalidComponent = path.find(part => part === '' || part === '.' || part === '..' || /[/\0]/.test(part));
+  if (invalidComponent !== undefined)
+    throw new NotAPlainFile(`${JSON.stringify(invalidComponent)} is not a valid file name`);
   let handle: FileHandle | undefined;
   try {
     handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

@@ -18,7 +18,7 @@ function openMemory() {
   return { memory, state };
 }
 
-test('collects the garbage of the start only once', () => {
+test('collects garbage only once after the start', () => {
   const { memory, state } = openMemory();
   assert.deepEqual(memory.release(), { releasedMib: 14 });
   assert.deepEqual(memory.release(), { releasedMib: 0 });

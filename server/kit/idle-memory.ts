@@ -27,7 +27,7 @@ export class IdleMemory {
 
   constructor({
     hasSessions,
-    loopShare = shareOfLoop(),
+    loopShare = loopShareMeter(),
     heapBytes = totalHeapBytes,
     collect = fullCollection(),
   }: IdleMemoryOptions) {
@@ -48,7 +48,7 @@ export class IdleMemory {
 
 const totalHeapBytes = (): number => getHeapStatistics().total_heap_size;
 
-function shareOfLoop(): () => number {
+function loopShareMeter(): () => number {
   let previous: ReturnType<typeof performance.eventLoopUtilization> | undefined;
   return () => {
     const current = performance.eventLoopUtilization();

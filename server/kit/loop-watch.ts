@@ -104,13 +104,13 @@ class LoopWatch {
   #startTicking(tickMs: number): void {
     clearInterval(this.#timer);
     this.#tickMs = tickMs;
-    [this.#lastTickMs, this.#cpuAtTickMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    [this.#lastTickMs, this.#cpuAtTickMs] = [systemClock.monotonicMs(), threadCpuMs()];
     [this.#reportedMs, this.#reportedCpuMs] = [0, 0];
     this.#timer = setInterval(() => this.#tick(), tickMs).unref();
   }
 
   #tick(): void {
-    const [nowMs, cpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    const [nowMs, cpuMs] = [systemClock.monotonicMs(), threadCpuMs()];
     const delayMs = Math.max(0, nowMs - this.#lastTickMs - this.#tickMs);
     this.#listener?.onDelay(delayMs);
     const unreportedMs = delayMs - this.#reportedMs;
@@ -128,7 +128,7 @@ class LoopWatch {
   }
 
   #notify(ms: number, runningWork: Work | undefined): void {
-    const cpuMs = cpuOfThreadMs() - this.#cpuAtTickMs - this.#reportedCpuMs;
+    const cpuMs = threadCpuMs() - this.#cpuAtTickMs - this.#reportedCpuMs;
     this.#reportedMs += ms;
     this.#reportedCpuMs += cpuMs;
     const underWay = [...this.#workInProgress].slice(0, REPORTED_WORK_MAX);
@@ -138,7 +138,7 @@ class LoopWatch {
 
 export const loopWatch = new LoopWatch();
 
-function cpuOfThreadMs(): number {
+function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }

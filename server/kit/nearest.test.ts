@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearest } from './nearest.ts';
+import { nearestWord } from './nearest.ts';
 
 const NAMES = ['status', 'q', 'limit', 'before'];
 
@@ -11,6 +11,6 @@ for (const [word, meant] of [
   ['befor', 'before'],
   ['query', 'q'],
 ] as const)
-  test(`finds ${meant} as the nearest word to ${word}`, () => assert.equal(nearest(word, NAMES), meant));
+  test(`finds ${meant} as the nearest word to ${word}`, () => assert.equal(nearestWord(word, NAMES), meant));
 
-test('finds no nearest word in an empty list', () => assert.equal(nearest('x', []), undefined));
+test('finds no nearest word in an empty list', () => assert.equal(nearestWord('x', []), undefined));

@@ -6,17 +6,18 @@
 const LETTERS_PER_MISTAKE = 4;
 
 /** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */
-export const nearest = (word: string, words: readonly string[]): string | undefined => closestWord(word, words)?.match;
+export const nearestWord = (word: string, words: readonly string[]): string | undefined =>
+  nearestMatch(word, words)?.match;
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function correctionFor(word: string, words: readonly string[]): string | undefined {
-  const closest = closestWord(word.replaceAll(/[_-]/g, ''), words);
+  const closest = nearestMatch(word.replaceAll(/[_-]/g, ''), words);
   return closest && closest.distance <= Math.floor(closest.match.length / LETTERS_PER_MISTAKE)
     ? closest.match
     : undefined;
 }
 
-function closestWord(word: string, words: readonly string[]) {
+function nearestMatch(word: string, words: readonly string[]) {
   const candidates = words.map(match => ({ match, distance: distanceOf(word.toLowerCase(), match.toLowerCase()) }));
   return candidates.toSorted((a, b) => a.distance - b.distance)[0];
 }

@@ -2,7 +2,7 @@
 // only in memory, and the printed object shows only their number.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
-import { formsOfAll, withoutSecrets } from './without-secrets.ts';
+import { formsOfAll, secretRedactor } from './without-secrets.ts';
 
 const TEXTS_MAX = 200;
 /**
@@ -36,7 +36,7 @@ export class SecretTexts {
     if (this.#texts.has(text)) return;
     if (this.#texts.size >= TEXTS_MAX) throw new Error(`a session has more than ${TEXTS_MAX} secret texts`);
     this.#texts.add(text);
-    this.#clean = withoutSecrets(this.all);
+    this.#clean = secretRedactor(this.all);
     this.#forms = formsOfAll(this.all);
   }
 

@@ -1,12 +1,12 @@
 // Text that PostgreSQL can store: without NUL, and without unpaired surrogates, which its JSON types reject.
 
-export const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+export const toStorable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** A copy in which every text is storable. Bytes are not copied. */
 export function storableCopy<T>(value: T): T;
 export function storableCopy(value: unknown): unknown {
-  if (typeof value === 'string') return storable(value);
+  if (typeof value === 'string') return toStorable(value);
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map(member => storableCopy(member));
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [storable(name), storableCopy(member)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [toStorable(name), storableCopy(member)]));
 }

@@ -9,10 +9,10 @@ describe('Totals', () => {
     const totals = new Totals(bounds);
     const one = totals.open({ application: 'a', session: '1' });
     assert.equal(one.take(8), undefined);
-    assert.equal(totals.open({ application: 'a', session: '1' }).take(3)?.bound, 'session');
-    assert.equal(totals.open({ application: 'a', session: '2' }).take(8)?.bound, 'application');
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(3)?.kind, 'session');
+    assert.equal(totals.open({ application: 'a', session: '2' }).take(8)?.kind, 'application');
     assert.equal(totals.open({ application: 'a', session: '2' }).take(7), undefined);
-    assert.equal(totals.open({ application: 'b' }).take(6)?.bound, 'process');
+    assert.equal(totals.open({ application: 'b' }).take(6)?.kind, 'process');
     one.close();
     assert.equal(totals.open({ application: 'b' }).take(6), undefined);
   });
@@ -20,13 +20,13 @@ describe('Totals', () => {
   it('accepts one amount above a bound if there is no other amount, and refuses all further amounts', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
-    assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
-    assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.kind, 'session');
+    assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.kind, 'process');
   });
 
   it('applies a stricter bound that is passed with the call', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
-    assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.kind, 'session');
   });
 });

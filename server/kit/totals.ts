@@ -1,9 +1,9 @@
 // Adds up amounts, for example buffered bytes or running operations, for each session, each application and the
 // process. Each of these levels has a bound.
 
-export const BOUNDS = ['session', 'application', 'process'] as const;
-export type Bound = (typeof BOUNDS)[number];
-export type Bounds = Readonly<Record<Bound, number>>;
+export const LEVEL_KINDS = ['session', 'application', 'process'] as const;
+export type LevelKind = (typeof LEVEL_KINDS)[number];
+export type Bounds = Readonly<Record<LevelKind, number>>;
 
 export interface Owner {
   readonly application: string;
@@ -13,14 +13,14 @@ export interface Owner {
 
 /** One session, one application, or the process. Its sum is the sum of all its shares. */
 export class Level {
-  readonly bound: Bound;
+  readonly kind: LevelKind;
   readonly max: number;
   readonly parent: Level | undefined;
   readonly shares = new Set<Share>();
   sum = 0;
 
-  constructor(bound: Bound, max: number, parent?: Level) {
-    this.bound = bound;
+  constructor(kind: LevelKind, max: number, parent?: Level) {
+    this.kind = kind;
     this.max = max;
     this.parent = parent;
   }
@@ -46,8 +46,8 @@ export class Totals {
     return new Share(level, () => this.#forgetEmpty());
   }
 
-  #level(bound: Bound, key: string, parent: Level): Level {
-    const level = this.#levels.get(key) ?? new Level(bound, this.#bounds[bound], parent);
+  #level(kind: LevelKind, key: string, parent: Level): Level {
+    const level = this.#levels.get(key) ?? new Level(kind, this.#bounds[kind], parent);
     this.#levels.set(key, level);
     return level;
   }
@@ -66,7 +66,7 @@ export class Share {
 
   constructor(level: Level, onClosed: () => void) {
     const levels: Level[] = [];
-    for (let each: Level | undefined = level; each; each = each.parent) levels.push(each);
+    for (let current: Level | undefined = level; current; current = current.parent) levels.push(current);
     this.levels = levels;
     this.#onClosed = onClosed;
     for (const each of levels) each.shares.add(this);
@@ -95,7 +95,7 @@ export class Share {
    */
   take(addedAmount: number, room: Partial<Bounds> = {}): Level | undefined {
     const fullLevel = this.levels.find(
-      ({ sum, max, bound }) => sum > this.#amount && sum + addedAmount > Math.min(max, room[bound] ?? max),
+      ({ sum, max, kind }) => sum > this.#amount && sum + addedAmount > Math.min(max, room[kind] ?? max),
     );
     if (!fullLevel) this.set(this.#amount + addedAmount);
     return fullLevel;

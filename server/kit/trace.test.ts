@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Attributes, noTracer, outsideSpans, parseTraceparent, type RawSpan, Tracer } from './trace.ts';
+import { type Attributes, noTracer, parseTraceparent, type RawSpan, runOutsideSpans, Tracer } from './trace.ts';
 
-interface Begun {
+interface RecordedSpan {
   readonly name: string;
   readonly parent: string | undefined;
   readonly attributes: Record<string, unknown>;
@@ -10,12 +10,12 @@ interface Begun {
 }
 
 /** A source of spans that records which spans were started. */
-function remembering(): { tracer: Tracer; spans: Begun[] } {
-  const spans: Begun[] = [];
+function recordingTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
+  const spans: RecordedSpan[] = [];
   const names = new Map<RawSpan, string>();
   const tracer = new Tracer({
     begin: (name, _kind, parent, attributes) => {
-      const begun: Begun = {
+      const begun: RecordedSpan = {
         name,
         parent: typeof parent === 'object' ? names.get(parent) : parent,
         attributes: { ...attributes },
@@ -36,14 +36,14 @@ function remembering(): { tracer: Tracer; spans: Begun[] } {
 
 describe('a tracer', () => {
   it('nests spans in the current span, and passes shared attributes to later child spans', async () => {
-    const { tracer, spans } = remembering();
+    const { tracer, spans } = recordingTracer();
     const outer = tracer.begin('outer', { traceparent: 'from the caller', common: { request: 'r' } });
     await outer.runInside(async () => {
-      await tracer.during('first', async () => {
-        await tracer.during('inner', async () => {});
+      await tracer.runInSpan('first', async () => {
+        await tracer.runInSpan('inner', async () => {});
       });
       tracer.share({ session: 's' });
-      await Promise.all([tracer.during('second', async () => {}), tracer.during('third', async () => {})]);
+      await Promise.all([tracer.runInSpan('second', async () => {}), tracer.runInSpan('third', async () => {})]);
     });
     outer.end();
     assert.deepEqual(
@@ -60,15 +60,15 @@ describe('a tracer', () => {
   });
 
   it('ends a span with the error of its work, and rethrows the error', async () => {
-    const { tracer, spans } = remembering();
+    const { tracer, spans } = recordingTracer();
     const error = new Error('no');
-    const work = tracer.begin('outer').runInside(() => tracer.during('part', () => Promise.reject(error)));
+    const work = tracer.begin('outer').runInside(() => tracer.runInSpan('part', () => Promise.reject(error)));
     await assert.rejects(work, error);
     assert.deepEqual(spans[1]?.ends, [error]);
   });
 
   it('ignores every end of a span after the first', () => {
-    const { tracer, spans } = remembering();
+    const { tracer, spans } = recordingTracer();
     const span = tracer.begin('once');
     span.end();
     span.end(new Error('late'));
@@ -76,9 +76,9 @@ describe('a tracer', () => {
   });
 
   it('records no child span without a current span', async () => {
-    const { tracer, spans } = remembering();
-    assert.equal(await tracer.during('alone', async () => 7), 7);
-    await tracer.begin('outer').runInside(() => outsideSpans(() => tracer.during('background', async () => {})));
+    const { tracer, spans } = recordingTracer();
+    assert.equal(await tracer.runInSpan('alone', async () => 7), 7);
+    await tracer.begin('outer').runInside(() => runOutsideSpans(() => tracer.runInSpan('background', async () => {})));
     assert.deepEqual(
       spans.map(({ name }) => name),
       ['outer'],
@@ -87,7 +87,7 @@ describe('a tracer', () => {
 
   it('runs the work without recording spans if tracing is disabled', async () => {
     const span = noTracer.begin('nothing', { common: { request: 'r' } });
-    assert.equal(await span.runInside(() => noTracer.during('part', async () => 7)), 7);
+    assert.equal(await span.runInside(() => noTracer.runInSpan('part', async () => 7)), 7);
     noTracer.share({ session: 's' });
     span.end();
     assert.deepEqual([span.traceId, span.common], [undefined, {}]);

@@ -33,7 +33,7 @@ export interface SpanOptions {
 const activeSpan = new AsyncLocalStorage<Span>();
 
 /** Runs work that is started by a request but is not part of the request. */
-export const outsideSpans = <T>(work: () => T): T => activeSpan.exit(work);
+export const runOutsideSpans = <T>(work: () => T): T => activeSpan.exit(work);
 
 export class Span {
   readonly raw: RawSpan | undefined;
@@ -94,7 +94,7 @@ export class Tracer {
   }
 
   /** Runs the work in a span inside the current one; without a current span, only runs the work. */
-  async during<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async runInSpan<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (!activeSpan.getStore()) return work();
     const span = this.begin(name);
     try {

@@ -6,13 +6,13 @@ test('runs work with the same key sequentially, even after a failure, and work w
   const turns = new TurnQueue<string>();
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const first = turns.take('a', async () => {
+  const first = turns.run('a', async () => {
     await gate.promise;
     done.push('first');
     throw new Error('no');
   });
-  const second = turns.take('a', async () => done.push('second'));
-  await turns.take('b', async () => done.push('other'));
+  const second = turns.run('a', async () => done.push('second'));
+  await turns.run('b', async () => done.push('other'));
   assert.deepEqual(done, ['other']);
   gate.resolve();
   await assert.rejects(first, /no/);

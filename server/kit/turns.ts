@@ -3,7 +3,7 @@
 export class TurnQueue<Key> {
   readonly #lastTurns = new Map<Key, Promise<unknown>>();
 
-  async take<T>(key: Key, work: () => Promise<T>): Promise<T> {
+  async run<T>(key: Key, work: () => Promise<T>): Promise<T> {
     const previousTurn = this.#lastTurns.get(key) ?? Promise.resolve();
     const ownTurn = previousTurn.then(work, work);
     const settledTurn = ownTurn.catch(() => {});

@@ -16,20 +16,20 @@ export async function withTimeout<T>(
   outerSignal?: AbortSignal,
 ): Promise<T> {
   outerSignal?.throwIfAborted();
-  const control = new AbortController();
+  const controller = new AbortController();
   const expiry = Promise.withResolvers<never>();
   const fail = (error: unknown): void => {
     expiry.reject(error);
-    control.abort(error);
+    controller.abort(error);
   };
-  const handle = setTimeout(() => fail(new WaitExpired(description, ms)), ms);
+  const timeout = setTimeout(() => fail(new WaitExpired(description, ms)), ms);
   const onOuterAbort = (): void => fail(outerSignal?.reason);
   outerSignal?.addEventListener('abort', onOuterAbort, { once: true });
   expiry.promise.catch(() => {});
   try {
-    return await Promise.race([work(control.signal), expiry.promise]);
+    return await Promise.race([work(controller.signal), expiry.promise]);
   } finally {
-    clearTimeout(handle);
+    clearTimeout(timeout);
     outerSignal?.removeEventListener('abort', onOuterAbort);
   }
 }
@@ -64,9 +64,9 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
   outerSignal?: AbortSignal,
 ): Promise<T> {
-  const control = new AbortController();
-  const handle = setTimeout(() => control.abort(new WaitExpired(description, ms)), ms);
-  const signal = outerSignal ? AbortSignal.any([outerSignal, control.signal]) : control.signal;
+  const controller = new AbortController();
+  const timeout = setTimeout(() => controller.abort(new WaitExpired(description, ms)), ms);
+  const signal = outerSignal ? AbortSignal.any([outerSignal, controller.signal]) : controller.signal;
   try {
     signal.throwIfAborted();
     return await work(signal);
@@ -75,6 +75,6 @@ export async function withDeadline<T>(
     signal.throwIfAborted();
     throw error;
   } finally {
-    clearTimeout(handle);
+    clearTimeout(timeout);
   }
 }

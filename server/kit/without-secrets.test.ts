@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withoutSecrets } from './without-secrets.ts';
+import { secretRedactor } from './without-secrets.ts';
 
 const SECRET = 'p4ss/wörd "quoted" & more?';
 
-test('removes a secret in every encoding in which a service may echo it', () => {
-  const clean = withoutSecrets([SECRET]);
+test('removes a secret that is plain or encoded as JSON, for a URL, in hexadecimal or in base64', () => {
+  const clean = secretRedactor([SECRET]);
   const echoes = [
     SECRET,
     JSON.stringify({ echoed: SECRET }),
@@ -18,6 +18,6 @@ test('removes a secret in every encoding in which a service may echo it', () => 
 });
 
 test('does not change other strings, and ignores secrets that are too short to be recognised', () => {
-  assert.equal(withoutSecrets([SECRET])('password of the day'), 'password of the day');
-  assert.equal(withoutSecrets(['abc'])('abc abcabc'), 'abc abcabc');
+  assert.equal(secretRedactor([SECRET])('password of the day'), 'password of the day');
+  assert.equal(secretRedactor(['abc'])('abc abcabc'), 'abc abcabc');
 });

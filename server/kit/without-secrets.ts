@@ -8,7 +8,7 @@ const CHARACTERS_MIN = 4;
  * Returns a function that replaces each of the secrets with stars. `isCut`: the text may end inside a secret, so the
  * end of the text is removed if a secret could begin with it.
  */
-export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
+export function secretRedactor(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
   const longestFirst = formsOfAll(secrets);
   return (text, isCut = false) => {
     const cleaned = longestFirst.reduce((remaining, form) => remaining.replaceAll(form, STARS), text);

@@ -50,7 +50,7 @@ describe('Places', () => {
   it('stops waiting after the time limit, or when the caller disconnects', async () => {
     const places = new WorkLimiter({ ...limits, withinMs: 20 });
     const first = begin(places, 'a', '1');
-    await assert.rejects(begin(places, 'a', '1').done, /no place is free to try: no place became free within 20 ms/);
+    await assert.rejects(begin(places, 'a', '1').done, /cannot try now: the operation did not start within 20 ms/);
     const gone = new AbortController();
     const waiting = begin(places, 'a', '1', gone.signal);
     gone.abort(new Error('went away'));

@@ -16,7 +16,7 @@ export interface WorkLimits {
 export class WorkLimitReached extends Error {
   override readonly name = 'WorkLimitReached';
   constructor(workName: string, explanation: string) {
-    super(`no place is free to ${workName}: ${explanation}`);
+    super(`cannot ${workName} now: ${explanation}`);
   }
 }
 
@@ -52,7 +52,7 @@ export class WorkLimiter {
       await withTimeout(withinMs, `a place to ${name}`, () => admission.promise, signal);
     } catch (error) {
       throw error instanceof WaitExpired
-        ? new WorkLimitReached(name, `no place became free within ${withinMs} ms`)
+        ? new WorkLimitReached(name, `the operation did not start within ${withinMs} ms`)
         : error;
     } finally {
       this.#waiters.delete(share);

@@ -41,7 +41,7 @@ export interface JobOptions {
    * The session or application that the job is for. Sessions and applications take turns, regardless of the number of
    * their jobs.
    */
-  readonly of: string;
+  readonly owner: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
   readonly movedBuffers?: readonly ArrayBuffer[];
 }
@@ -125,11 +125,11 @@ export class WorkerPool implements Workers, Closeable {
 
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output> {
     const response = Promise.withResolvers<unknown>();
-    const refusal = this.#refusal(job.name, options.of);
+    const refusal = this.#refusal(job.name, options.owner);
     if (refusal) response.reject(refusal);
     else {
-      const jobsOfOwner = this.#waitingJobs.get(options.of) ?? [];
-      this.#waitingJobs.set(options.of, jobsOfOwner);
+      const jobsOfOwner = this.#waitingJobs.get(options.owner) ?? [];
+      this.#waitingJobs.set(options.owner, jobsOfOwner);
       jobsOfOwner.push({ job, input, options, response });
       this.#waitingCount++;
       this.#assign();
@@ -175,7 +175,7 @@ export class WorkerPool implements Workers, Closeable {
     const mayStartLongJob = longJobs < Math.max(1, this.#limits.threads - 1);
     for (const [queueOwner, jobsOfOwner] of this.#waitingJobs) {
       const isSoloJobRunning = [...this.#threads].some(
-        ({ current }) => current?.job.isSolo && current.options.of === queueOwner,
+        ({ current }) => current?.job.isSolo && current.options.owner === queueOwner,
       );
       const index = jobsOfOwner.findIndex(
         ({ job }) => (mayStartLongJob || !job.isLong) && !(isSoloJobRunning && job.isSolo),
@@ -280,7 +280,7 @@ const timeoutFailure =
     new WorkFailed(name, 'too_long', `took longer than ${limitMs} ms and was stopped`);
 
 const closedFailure = (name: string): WorkFailed =>
-  new WorkFailed(name, 'closed', 'was not done: the server is closing');
+  new WorkFailed(name, 'closed', 'did not finish, because the server is closing');
 
 /** The processor time of a thread: 0 before it has started, and infinite if the kernel does not report it. */
 function usedMs({ id }: Thread): number {

@@ -56,7 +56,7 @@ export async function openActions(
     ...{ proofs, isFromSession, prompt },
   });
   const agent = new AgentActions({
-    ...{ ...commonParts, following: changeFollower, invocations: invocations.service },
+    ...{ ...commonParts, changeFollower, invocations: invocations.service },
     ...(endUsers ? { endUsers } : {}),
   });
   const cursors = new Cursors(secret, clock);

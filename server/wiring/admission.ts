@@ -43,7 +43,7 @@ export async function openAdmission(
     waitingOf: async application =>
       queue.waitingOf(application) + (fleet.isAlone ? 0 : await line.waitingOf(application)),
     onChanged: () => {
-      queue.slotFreed();
+      queue.noteFreeSlot();
       line.announceRoom();
     },
     clock,

@@ -4,7 +4,7 @@ import { SealHeads } from '../domain/audit/seal-heads.ts';
 import { Sealer } from '../domain/audit/sealer.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
-import { inBatches } from '../domain/in-batches.ts';
+import { runInBatches } from '../domain/in-batches.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -18,7 +18,7 @@ export const openAudit = (
   applications: Pick<Applications, 'require'>,
 ) => {
   const sealer = new Sealer({ store, keys, heads: new SealHeads(config.dataDir), clock, log });
-  const forget = async () => ({ removed: await inBatches(FORGET_LIMITS, store.audit.forget) });
+  const forget = async () => ({ removed: await runInBatches(FORGET_LIMITS, store.audit.forget) });
   return {
     service: new AuditList({ store, applications, cursors: new Cursors(secret, clock) }),
     tasks: [

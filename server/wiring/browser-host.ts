@@ -14,7 +14,7 @@ export function openBrowserHost(runtime: Runtime, foundation: Foundation, cdp: C
     ...openLaunch(runtime, foundation),
     ...openSessionEgress(runtime, foundation.config, foundation.outboundEndpoints, cdp),
     connectBrowser: (box, signal) =>
-      trace.during('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), signal)),
+      trace.runInSpan('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log.with({ box: box.session }), signal),
   };
 }

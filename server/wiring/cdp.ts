@@ -3,7 +3,7 @@
 import type { Forwarding } from '../domain/fleet/forwarding.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
-import type { Connect } from '../domain/sessions/connect.ts';
+import type { SessionConnector } from '../domain/sessions/connect.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
 import { READ_ENVELOPE } from '../engines/browser/envelope-job.ts';
 import { CdpEntry } from '../entry/cdp/upgrade.ts';
@@ -13,7 +13,7 @@ import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
 
 export interface CdpDeps {
-  readonly connect: Connect;
+  readonly connector: SessionConnector;
   readonly endings: Endings;
   readonly identity: Identity;
   readonly waiting: WaitingBytes;
@@ -23,20 +23,20 @@ export interface CdpDeps {
 }
 
 export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Foundation, deps: CdpDeps): CdpEntry {
-  const { connect, endings, identity, waiting, live, handoffs, forwarding } = deps;
+  const { connector, endings, identity, waiting, live, handoffs, forwarding } = deps;
   return new CdpEntry({
-    connect,
+    connector,
     trustedProxies: config.trustedProxies,
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
     requestHandoff: (...args) => handoffs.cdp.request(...args),
     leaseOf: id => live.service.leaseOf(id),
     keyUses: identity.keyUses,
-    people: live.service,
+    liveView: live.service,
     handleOtherUpgrade: (...upgrade) => live.entry.upgrade(...upgrade),
     forwarding,
     waiting,
-    readLong: (message, jobOwner) =>
-      workers.run(READ_ENVELOPE, message, { of: jobOwner, movedBuffers: wholeBufferOf(message) }),
+    readLongMessage: (message, jobOwner) =>
+      workers.run(READ_ENVELOPE, message, { owner: jobOwner, movedBuffers: wholeBufferOf(message) }),
     clock,
     log,
     trace,

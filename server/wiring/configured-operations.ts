@@ -26,7 +26,7 @@ export function openConfiguredOperations(
 ) {
   const compile = async (schemas: Readonly<Record<string, object>>, jobOwner: string) => {
     try {
-      const { path, message } = await workers.run(COMPILE, { schemas }, { of: jobOwner });
+      const { path, message } = await workers.run(COMPILE, { schemas }, { owner: jobOwner });
       return path === undefined ? undefined : { path, message };
     } catch (error) {
       if (!(error instanceof WorkFailed)) throw error;
@@ -43,7 +43,7 @@ export function openConfiguredOperations(
     catalogue: new Catalogue(store.configuredOperations),
     http: new HttpOperations({
       ...{ outbound, credentials, clock, log },
-      readResponse: (input, jobOwner) => workers.run(READ_RESPONSE, input, { of: jobOwner }),
+      readResponse: (input, jobOwner) => workers.run(READ_RESPONSE, input, { owner: jobOwner }),
       signer: () => signingKeys.messageSigner(),
     }),
     tasks: [],

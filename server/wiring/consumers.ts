@@ -22,7 +22,7 @@ import { WEBAUTHN } from './people.ts';
 
 const FIRST_VERSION = 1;
 
-const openIdParts = ({ clock }: Runtime, vault: Vault, outbound: OutboundCalls) => ({
+const createOpenIdParts = ({ clock }: Runtime, vault: Vault, outbound: OutboundCalls) => ({
   ...{ metadataIn, relyingParty: new RelyingParty(call => outbound.send(call), clock) },
   discover: (issuer: string) =>
     discover(
@@ -50,7 +50,7 @@ export const openConsumers = (
     ...deps,
     ...{ store, audit, webauthn: WEBAUTHN, publicUrl: config.publicUrl, secret },
     passwords: new Passwords(),
-    openId: openIdParts(runtime, vault, outbound),
+    openId: createOpenIdParts(runtime, vault, outbound),
     ...{ vault, tallies },
   });
 
@@ -65,11 +65,11 @@ export function openConsumerActions(
     readonly consumers: ConsumerServices;
   },
 ) {
-  const { profiles, own, sessions, memory } = deps.consumers;
+  const { profiles, ownConsumer, sessions, memory } = deps.consumers;
   const cursors = new Cursors(secret, clock);
   const actions = new ConsumerActions({ store, decisions: deps.decisions, clock, cursors });
   const receipts = new ConsumerReceipts({ store, catalogue: deps.catalogue, cursors });
   const handoffs = new ConsumerHandoffs({ store, handoffs: deps.handoffs, cursors, clock });
-  const exports = new ConsumerExport({ profiles, own, sessions, memory, actions, receipts, handoffs, audit });
+  const exports = new ConsumerExport({ profiles, ownConsumer, sessions, memory, actions, receipts, handoffs, audit });
   return { actions, receipts, handoffs, exports };
 }

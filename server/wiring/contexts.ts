@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ContextWatcher } from '../domain/contexts/context-watcher.ts';
 import { Contexts } from '../domain/contexts/contexts.ts';
 import { Exports } from '../domain/contexts/export.ts';
-import { Loading } from '../domain/contexts/loading.ts';
+import { ContextLoader } from '../domain/contexts/loading.ts';
 import { Saver } from '../domain/contexts/saver.ts';
 import { StoredVersions } from '../domain/contexts/stored-versions.ts';
 import { contextCookiesKey, contextVersionKey } from '../engines/artifacts/keys.ts';
@@ -24,15 +24,15 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), keys, folders: slots });
   const addresses = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
   const storedVersions = new StoredVersions({ artifacts, profiles, ...addresses });
-  const loading = new Loading({ rows, uses, events, stored: storedVersions, profiles, clock, log });
+  const loader = new ContextLoader({ rows, uses, events, stored: storedVersions, profiles, clock, log });
   const saver = new Saver({ rows, uses, sessions, stored: storedVersions, profiles, host, clock, log });
   const prompt = (): void => foundation.prompt(CONTEXTS);
   const folder = join(config.dataDir, 'exports');
   const exports = new Exports({ stored: storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
   return {
     service: new Contexts({ rows, stored: storedVersions, profiles, exports, clock, prompt }),
-    watcher: new ContextWatcher({ rows, uses, loading, stored: storedVersions, profiles, host, clock, log, prompt }),
-    tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.tend() }],
+    watcher: new ContextWatcher({ rows, uses, loader, stored: storedVersions, profiles, host, clock, log, prompt }),
+    tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.reconcile() }],
     recover: () => saver.recover(),
     close: () => saver.close(),
   };

@@ -10,21 +10,29 @@ import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
 const METER_INTERVAL_MS = 5_000;
-const EXPIRE_MS = 600_000;
+const EXPIRE_INTERVAL_MS = 600_000;
 const BATCH = 100;
 
 export interface CreditsDeps {
   readonly applications: Pick<Applications, 'require' | 'canAccess'>;
   readonly endSession: MeteringParts['end'];
-  readonly isEndOwed: MeteringParts['isEndOwed'];
+  readonly isEndUnwritten: MeteringParts['isEndUnwritten'];
 }
 
 export function openCredits(
   { clock, log, host }: Runtime,
   { config, store, secret, audit }: Foundation,
-  { applications, endSession, isEndOwed }: CreditsDeps,
+  { applications, endSession, isEndUnwritten }: CreditsDeps,
 ) {
-  const metering = { rows: store.credits, clock, log, host, low: config.credit.low, end: endSession, isEndOwed };
+  const metering = {
+    rows: store.credits,
+    clock,
+    log,
+    host,
+    lowBalanceThreshold: config.credit.lowBalanceThreshold,
+    end: endSession,
+    isEndUnwritten,
+  };
   const { rates } = config.credit;
   const cursors = new Cursors(secret, clock);
   const { packs, paymentText } = config.credit;
@@ -37,7 +45,7 @@ export function openCredits(
     service: new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock }),
     tasks: [
       { name: 'settle_meters', everyMs: METER_INTERVAL_MS, unusedMs: REST_MS, run: () => meterSessions(metering) },
-      { name: 'expire_credit', everyMs: EXPIRE_MS, run: expireOverdue },
+      { name: 'expire_credit', everyMs: EXPIRE_INTERVAL_MS, run: expireOverdue },
     ],
   };
 }

@@ -4,8 +4,8 @@ import { forgetEnded } from '../domain/forget-ended.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-const FORGET_MS = 3_600_000;
-const KEPT_MS = 31 * 24 * FORGET_MS;
+const FORGET_INTERVAL_MS = 3_600_000;
+const KEPT_MS = 31 * 24 * FORGET_INTERVAL_MS;
 /** `batch`: the maximum number of sessions per statement. `batchesMax`: the maximum number of statements per run. */
 const FORGET_LIMITS = { keptMs: KEPT_MS, batch: 200, batchesMax: 50 };
 
@@ -14,7 +14,7 @@ export async function openEvents({ clock }: Runtime, { store: { events, sessions
   const forget = () => forgetEnded(clock, { ...FORGET_LIMITS, forget: events.forget });
   return {
     service,
-    tasks: [{ name: 'forget_events', everyMs: FORGET_MS, run: forget }],
+    tasks: [{ name: 'forget_events', everyMs: FORGET_INTERVAL_MS, run: forget }],
     close: () => service.close(),
   };
 }

@@ -9,7 +9,7 @@ import type { Runtime } from '../kit/runtime.ts';
 import { WorkLimiter } from '../kit/work-limiter.ts';
 import type { Foundation } from './foundation.ts';
 
-const TIDY_MS = 3_600_000;
+const TIDY_INTERVAL_MS = 3_600_000;
 
 export async function openExtensions({ clock, log }: Runtime, { config, store, artifacts, slots }: Foundation) {
   const packages = new ExtensionPackages(join(config.dataDir, 'unpacking'));
@@ -19,13 +19,13 @@ export async function openExtensions({ clock, log }: Runtime, { config, store, a
     artifacts,
     keyOf: extensionKey,
     packages,
-    unpacking: new WorkLimiter(UNPACKING_LIMITS),
+    unpackLimiter: new WorkLimiter(UNPACKING_LIMITS),
     clock,
   };
   const service = new Extensions({ ...shared, unusedDays: config.extensionDays });
   return {
     service,
     watcher: extensionsWatcher({ ...shared, isJailed: slots.form !== 'process', log }),
-    tasks: [{ name: 'tidy_extensions', everyMs: TIDY_MS, run: () => service.removeUnused() }],
+    tasks: [{ name: 'tidy_extensions', everyMs: TIDY_INTERVAL_MS, run: () => service.removeUnused() }],
   };
 }

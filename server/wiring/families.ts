@@ -36,7 +36,7 @@ import { openStoredCredentials } from './stored-credentials.ts';
 import { openUsage } from './usage.ts';
 import { openWebhooks } from './webhooks.ts';
 
-export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'>, Pick<CreditsDeps, 'isEndOwed'> {
+export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'>, Pick<CreditsDeps, 'isEndUnwritten'> {
   readonly identity: Identity;
   readonly admission: Admission;
   readonly liveSessions: LiveSessions;
@@ -45,11 +45,11 @@ export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'>, Pick<Cred
 export type Families = Awaited<ReturnType<typeof openFamilies>>;
 
 export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
-  const { identity, admission, liveSessions, endSession, isEndOwed } = deps;
+  const { identity, admission, liveSessions, endSession, isEndUnwritten } = deps;
   const { config, store } = foundation;
   const { clock, log } = runtime;
   const pages = new PageNumbers({ rows: store.pages, clock, log });
-  const logOptions = { version: version(), keptMs: config.kept.filesMs };
+  const logOptions = { version: version(), keptMs: config.retention.filesMs };
   const logs = openLogs(runtime, { store, pages, isConsoleLogged: config.logRuntime, ...logOptions });
   const recordings = await openRecordings(runtime, foundation, pages);
   const invocationFiles = openInvocationFiles(foundation, admission.limits);
@@ -69,12 +69,12 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   return {
     network: await openNetwork(runtime, foundation, {
       endSession,
-      onNavigationBlocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
+      onNavigationBlocked: (id, attempt) => logs.book.logBlockedNavigation(id, attempt),
     }),
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
     usage: openUsage(runtime, foundation, applications),
     lastPages: openLastPages(foundation),
-    credits: openCredits(runtime, foundation, { applications, endSession, isEndOwed }),
+    credits: openCredits(runtime, foundation, { applications, endSession, isEndUnwritten }),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -1,7 +1,7 @@
 // The wiring of the files of sessions: uploads, downloads and links, and their removal.
 import { Downloads } from '../domain/files/downloads.ts';
-import { Keeper, type KeeperParts } from '../domain/files/keeper.ts';
-import { takeLeftBehindFiles } from '../domain/files/left-behind.ts';
+import { DownloadKeeper, type DownloadKeeperParts } from '../domain/files/keeper.ts';
+import { storeLeftBehindFiles } from '../domain/files/left-behind.ts';
 import { sweep } from '../domain/files/retention.ts';
 import type { FileFinder } from '../domain/files/served-file.ts';
 import { Uploads } from '../domain/files/uploads.ts';
@@ -17,8 +17,8 @@ import { openSalvage } from './kept-files.ts';
 import { retentionOf } from './retention.ts';
 
 const LEFT_BEHIND_TASK = 'take_left_behind';
-const LEFT_BEHIND_MS = 5_000;
-const SWEEP_MS = 600_000;
+const LEFT_BEHIND_INTERVAL_MS = 5_000;
+const SWEEP_INTERVAL_MS = 600_000;
 
 /**
  * Opens the downloads. `finders`: for each object kind, how to find the files of other families that signed links can
@@ -38,7 +38,7 @@ export interface FilesDeps {
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
   /** Called when a download of a running session has been stored. */
-  readonly onDownloadStored: KeeperParts['onKept'];
+  readonly onDownloadStored: DownloadKeeperParts['onKept'];
 }
 
 export async function openFiles(runtime: Runtime, foundation: Foundation, deps: FilesDeps) {
@@ -47,7 +47,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   const { liveSessions, limits, downloads, onDownloadStored: downloaded } = deps;
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
-  const keeper = new Keeper({
+  const keeper = new DownloadKeeper({
     ...{ rows: store.downloads, limits, host, clock, log },
     ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
     onKept: downloaded,
@@ -56,14 +56,14 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
     ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },
     ...{ liveSessions, limits, clock, sessionBytesMax: uploadBytes },
   });
-  const collectLeftBehind = () => takeLeftBehindFiles({ keeper, salvage, sessions: store.sessions });
+  const collectLeftBehind = () => storeLeftBehindFiles({ keeper, salvage, sessions: store.sessions });
   const retention = retentionOf(runtime, foundation);
   return {
     service: { uploads, downloads },
     watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND_TASK) }),
     tasks: [
-      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_MS, restMs: REST_MS, run: collectLeftBehind },
-      { name: 'sweep', everyMs: SWEEP_MS, run: () => sweep(retention) },
+      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_INTERVAL_MS, restMs: REST_MS, run: collectLeftBehind },
+      { name: 'sweep', everyMs: SWEEP_INTERVAL_MS, run: () => sweep(retention) },
     ],
   };
 }

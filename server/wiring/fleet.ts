@@ -55,7 +55,7 @@ export async function openFleet(
     return fleet;
   }
   await fleet.join();
-  const refreshHosts = (): void => void fleet.look();
+  const refreshHosts = (): void => void fleet.refreshHosts();
   scope.own(await store.listen('hosts_changed', refreshHosts, refreshHosts));
   if (config.process) scope.own(keepLeases(runtime, config, store));
   return fleet;

@@ -1,6 +1,6 @@
 // The wiring of the cooperation between hosts: they pass requests on to each other, and end the sessions of lost hosts.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
-import { admitForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
+import { acceptForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
 import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_MS } from '../domain/fleet/lost-hosts.ts';
 import { Owners } from '../domain/fleet/owners.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
@@ -35,15 +35,15 @@ export function openForwarding(
     isLiving: ({ id }) => fleet.isLiving(id),
   });
   scope.own(forwarder);
-  fleet.onHostsRead(() => forwarder.dropLost());
+  fleet.onHostsRead(() => forwarder.dropLostHosts());
   return {
     get isAlone() {
       return fleet.isAlone;
     },
     host,
-    admit: request => admitForwarded(tokens, request),
-    elsewhere: (kind, id, application) => owners.elsewhere(kind, id, application),
-    place: (region, triedHosts) => {
+    acceptForwarded: request => acceptForwarded(tokens, request),
+    otherOwner: (kind, id, application) => owners.otherOwner(kind, id, application),
+    chooseHost: (region, triedHosts) => {
       const chosenHost = fleet.choose(region, triedHosts);
       return chosenHost === host ? 'here' : chosenHost && fleet.peer(chosenHost);
     },
@@ -75,14 +75,14 @@ export function watchLeases(
   { endings, liveSessions, starting, warm }: FleetTaskDeps,
 ): readonly Task[] {
   if (!fleet.hasLease) return [];
-  const fence = async (): Promise<void> => {
+  const endSessions = async (): Promise<void> => {
     const runningSessions = liveSessions.all;
     const boxEnds = Promise.allSettled(runningSessions.map(({ box }) => box.end()));
     const ids = [...starting.ids];
     await Promise.allSettled([boxEnds, ...ids.map(id => starting.cancel(id))]);
     await Promise.allSettled([...runningSessions.map(({ id }) => id), ...ids].map(id => endings.end(id, HOST_LOST)));
   };
-  fleet.begin({ warm, fence });
+  fleet.begin({ warm, endSessions });
   const parts = { fleet, host, rows: store.hosts, uses: store.contextUses, endings, clock, log };
   return [{ name: 'end_lost_hosts', everyMs: LOST_CHECK_MS, run: () => endSessionsOfLostHosts(parts) }];
 }

@@ -1,5 +1,5 @@
 // The wiring of hand-offs: who may request one, and what happens to hand-offs whose session has ended.
-import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
+import { HANDOFF_RETENTION_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
 import { withdrawFromConsumers } from '../domain/handoffs/consumers-gone.ts';
 import { HandoffFollower } from '../domain/handoffs/following.ts';
@@ -7,7 +7,7 @@ import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
-import { inBatches } from '../domain/in-batches.ts';
+import { runInBatches } from '../domain/in-batches.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LiveView } from '../domain/live/live-view.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -54,7 +54,7 @@ export async function openHandoffs(
   });
   const handoffFollower = new HandoffFollower({ rows: store.handoffs, leaseOf, clock });
   const service = new Handoffs({
-    ...{ store, requests, following: handoffFollower, applications, leaseOf, liveSessions, clock },
+    ...{ store, requests, handoffFollower, applications, leaseOf, liveSessions, clock },
     leaseUrl: (row, until) => live.leasedUrl(row, until),
     cursors: new Cursors(secret, clock),
   });
@@ -71,13 +71,13 @@ export async function openHandoffs(
   };
   const subscription = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
   const forget = async () => {
-    const endedBefore = addMs(clock.now(), -HANDOFF_DAYS * DAY_MS);
-    return { removed: await inBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };
+    const endedBefore = addMs(clock.now(), -HANDOFF_RETENTION_DAYS * DAY_MS);
+    return { removed: await runInBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };
   };
   return {
     service,
     requests,
-    following: handoffFollower,
+    handoffFollower,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
       { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, quietMs: REST_MS, run: expire },

@@ -15,7 +15,7 @@ import { readiness } from './readiness.ts';
 import type { OpenedSessions } from './sessions.ts';
 import { slotOptions } from './slots.ts';
 
-const RELEASE_MEMORY_MS = 60_000;
+const RELEASE_MEMORY_INTERVAL_MS = 60_000;
 
 export interface HostDeps {
   readonly admission: Pick<Admission, 'queue' | 'line'>;
@@ -32,7 +32,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
     accounts: store.accounts,
     facts: {
       ...{ version: version(), nodeVersion: process.versions.node, processors: availableParallelism(), memoryBytes },
-      ...{ sessionsMax: config.slots, isolation: slots.form, missing: [...slots.missing] },
+      ...{ sessionsMax: config.slots, isolation: slots.form, missing: [...slots.missingFeatures] },
       engines: [...slots.engines.keys()],
     },
     read: async () => ({
@@ -44,7 +44,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
       warm: sessions.pool.size,
       waiting: admission.queue.size + admission.line.size,
       clients: liveSessions.all.reduce((sum, { clients }) => sum + clients, 0),
-      diskFreeBytes: (await slots.diskRoom()).freeBytes,
+      diskFreeBytes: (await slots.readDiskRoom()).freeBytes,
     }),
     readChecks: async () => ({ checks: [...(await readiness(foundation, sessions.pool)).checks] }),
     examine: async () => [...(await examine(slotOptions(config, runtime)))],
@@ -58,7 +58,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
     ...{ service, hosts },
     tasks: [
       { name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() },
-      { name: 'release_memory', everyMs: RELEASE_MEMORY_MS, run: async () => memory.release() },
+      { name: 'release_memory', everyMs: RELEASE_MEMORY_INTERVAL_MS, run: async () => memory.release() },
     ],
   };
 }

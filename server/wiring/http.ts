@@ -47,8 +47,8 @@ export async function openOperatorListener(
 ): Promise<OperatorListener | undefined> {
   const listen = foundation.config.operatorListen;
   if (!listen) return undefined;
-  const ready = () => readiness(foundation, sessions.pool);
-  return foundation.scope.own(await openOperator({ listen, ready, metrics: metrics.registry }));
+  const checkReadiness = () => readiness(foundation, sessions.pool);
+  return foundation.scope.own(await openOperator({ listen, checkReadiness, metrics: metrics.registry }));
 }
 
 /** Returns undefined for an invalid link. The operation that serves links refuses such a link itself. */
@@ -108,7 +108,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       ...{ outbox: families.mail.outbox, inbox: actions.inbox },
       signingKeys,
       idempotency: families.idempotency.service,
-      discover: (id, credentials) => sessions.connect.discover(id, credentials),
+      discover: (id, credentials) => sessions.connector.discover(id, credentials),
       forwarding: sessions.forwarding,
       linkedObject: token => readLinkedObject(links, token),
       metrics: metrics.registry,

@@ -17,7 +17,7 @@ export async function openInbox(runtime: Runtime, { store, config }: Foundation,
     ...{ ...runtime, store, mail, publicUrl: config.publicUrl },
   });
   return {
-    service: new Inbox({ store, following: changeFollower, clock }),
+    service: new Inbox({ store, changeFollower, clock }),
     tasks: mails.tasks,
     close: () => changeFollower.close(),
   };

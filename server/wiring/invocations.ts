@@ -1,11 +1,11 @@
 // The wiring of operations and invocations: the driver that runs them, sealed inputs, receipts and files.
-import { INVOCATION_DAYS } from '../../contract/invocations.ts';
+import { INVOCATION_RETENTION_DAYS } from '../../contract/invocations.ts';
 import type { CreateSession } from '../../contract/sessions.ts';
 import { actionReceipt, endUserReceipt } from '../domain/actions/action-receipt.ts';
 import type { AgentMemory } from '../domain/consumers/agent-memory.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
-import { inBatches } from '../domain/in-batches.ts';
+import { runInBatches } from '../domain/in-batches.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
 import { CallHandoffs } from '../domain/invocations/call-handoffs.ts';
 import { Executions } from '../domain/invocations/executions.ts';
@@ -38,8 +38,8 @@ import { offeredChoicesOf } from './offered.ts';
 import type { openStoredCredentials } from './stored-credentials.ts';
 import { validateIn } from './validate.ts';
 
-const RECOVER_MS = 5_000;
-const FORGET_MS = 600_000;
+const RECOVER_INTERVAL_MS = 5_000;
+const FORGET_INTERVAL_MS = 600_000;
 const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
 /**
  * Lower than `FORGET_LIMITS`, because the files of each output are removed one after the other, and a stopping server
@@ -66,8 +66,8 @@ export interface InvocationsDeps {
   readonly applications: Pick<Applications, 'require'>;
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
   readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
-  readonly typedPage: PageTypingParts['pageOf'];
-  readonly handoffs: Pick<Awaited<ReturnType<typeof openHandoffs>>, 'requests' | 'following'>;
+  readonly typingPageOf: PageTypingParts['pageOf'];
+  readonly handoffs: Pick<Awaited<ReturnType<typeof openHandoffs>>, 'requests' | 'handoffFollower'>;
   readonly memory: AgentMemory;
 }
 
@@ -82,14 +82,14 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const offeredChoices = offeredChoicesOf(foundation);
   const managed = new ManagedOperations({
     ...{ ...driving, sessions, typing: openTyping(runtime, foundation, deps) },
-    ...{ downloads: store.downloads, clock, following: handoffs.following },
+    ...{ downloads: store.downloads, clock, handoffFollower: handoffs.handoffFollower },
     handoffs: new CallHandoffs({ ...handoffs, sessions, rows: store.handoffs }),
     isExclusive: async ({ applicationId }, id) => {
       const row = await store.sessions.get(applicationId, id);
       return row !== undefined && isExclusive(row);
     },
     requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offeredChoices }),
-    toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { of: jobOwner }),
+    toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { owner: jobOwner }),
   });
   const validate = validateIn(workers);
   const browser = new BrowserOperations({ managed, validate, typed: credentials.typed, clock });
@@ -118,8 +118,8 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     catalogue,
     ofApplication,
     tasks: [
-      { name: 'recover_invocations', everyMs: RECOVER_MS, quietMs: REST_MS, run: () => executions.recover() },
-      { name: 'forget_invocations', everyMs: FORGET_MS, run: () => forgetDue(rows, files, clock.now()) },
+      { name: 'recover_invocations', everyMs: RECOVER_INTERVAL_MS, quietMs: REST_MS, run: () => executions.recover() },
+      { name: 'forget_invocations', everyMs: FORGET_INTERVAL_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
     close: () => executions.close(),
   };
@@ -127,25 +127,25 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
 
 /** Deletes outputs and inputs that are due, and invocations that ended long ago. */
 async function forgetDue(rows: InvocationRows, files: InvocationFiles, now: Date): Promise<Record<string, number>> {
-  const endedBefore = addMs(now, -INVOCATION_DAYS * DAY_MS);
+  const endedBefore = addMs(now, -INVOCATION_RETENTION_DAYS * DAY_MS);
   return {
-    outputs: await inBatches(FORGET_OUTPUT_LIMITS, batch => files.forgetOld(now, batch)),
-    inputs: await inBatches(FORGET_LIMITS, batch => rows.forgetInputs(now, batch)),
-    forgotten: await inBatches(FORGET_LIMITS, batch => rows.forget(endedBefore, batch)),
+    outputs: await runInBatches(FORGET_OUTPUT_LIMITS, batch => files.forgetOld(now, batch)),
+    inputs: await runInBatches(FORGET_LIMITS, batch => rows.forgetInputs(now, batch)),
+    forgotten: await runInBatches(FORGET_LIMITS, batch => rows.forget(endedBefore, batch)),
   };
 }
 
 const openTyping = (
   { log }: Runtime,
   { workers }: Pick<Foundation, 'workers'>,
-  { credentials, liveSessions, typedPage }: InvocationsDeps,
+  { credentials, liveSessions, typingPageOf }: InvocationsDeps,
 ): PageTyping =>
   new PageTyping({
-    ...{ credentials: credentials.typed, uses: credentials.calls, pageOf: typedPage, log },
+    ...{ credentials: credentials.typed, uses: credentials.calls, pageOf: typingPageOf, log },
     secretsOf: session => liveSessions.get(session)?.secrets,
     failure: (why, message, details = {}) => new DriveFailed(why, message, details),
     clean: (outcome, secrets, jobOwner) =>
-      workers.run(CLEAN_STEPS, { stepsOutcome: outcome, secrets }, { of: jobOwner }),
+      workers.run(CLEAN_STEPS, { stepsOutcome: outcome, secrets }, { owner: jobOwner }),
   });
 
 function bytesOf(liveSession: LiveSession | undefined): number | undefined {

@@ -15,7 +15,7 @@ import type { Scope } from '../kit/scope.ts';
 import { REST_MS, type Task } from '../kit/task.ts';
 
 const OUTBOX = 'outbox';
-const OUTBOX_MS = 1_000;
+const OUTBOX_INTERVAL_MS = 1_000;
 
 export interface KeptFilesDeps {
   readonly config: Pick<Config, 's3' | 'dataDir' | 'sharedDir' | 'process'>;
@@ -45,7 +45,7 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
     artifacts,
     staging,
     outbox,
-    tasks: [{ name: OUTBOX, everyMs: OUTBOX_MS, restMs: REST_MS, run: () => outbox.tend() }],
+    tasks: [{ name: OUTBOX, everyMs: OUTBOX_INTERVAL_MS, restMs: REST_MS, run: () => outbox.reconcile() }],
     recover: async () => {
       await artifacts.recover().catch(error => log.warn('artifacts.recover_failed', { reason: reason(error) }));
       const removedFiles = await outbox.recover();

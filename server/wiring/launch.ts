@@ -32,7 +32,7 @@ interface LaunchFolders {
 export function openLaunch(
   { clock }: Runtime,
   { config, slots }: Foundation,
-): Pick<BrowserHost, 'edition' | 'startBox'> {
+): Pick<BrowserHost, 'programId' | 'startBox'> {
   const folder = join(config.dataDir, 'chromium');
   const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
   const identities = openIdentities(clock);
@@ -66,7 +66,7 @@ export function openLaunch(
   }
 
   return {
-    edition: launch => fileFingerprint(executableOf(launch)),
+    programId: launch => fileFingerprint(executableOf(launch)),
     startBox: async (start, signal) => {
       const { id: session, background, preparation: { fill } = {} } = start;
       const executable = executableOf(start.launch);
@@ -114,7 +114,7 @@ function programOf(
   { executable, identity }: { readonly executable: string; readonly identity: readonly string[] },
   { launch, preparation = {} }: BoxStart,
   { policies, locale }: LaunchFolders,
-  { folder, egressPort, ownSandbox }: BoxLayout,
+  { folder, egressPort, hasOwnSandbox }: BoxLayout,
 ): Program {
   return {
     executable,
@@ -122,7 +122,7 @@ function programOf(
     args: [
       ...identity,
       ...(launch.switches ?? []),
-      ...switches({ folder, egressPort, hasSandbox: ownSandbox, ...launch }),
+      ...switches({ folder, egressPort, hasSandbox: hasOwnSandbox, ...launch }),
     ],
     mounts: [{ from: policies, to: '/etc/chromium' }, ...(locale?.mounts ?? []), ...(preparation.mounts ?? [])],
     env: { ...locale?.env, ...launch.env },

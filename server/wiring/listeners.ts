@@ -20,7 +20,7 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
  * one from process to process (config.ts).
  */
 export function listenersOf(config: Config): ReadonlyArray<Config['listen']> {
-  const { listen, operatorListen, process: { number, of } = { number: 1, of: 1 } } = config;
+  const { listen, operatorListen, process: { number, processCount } = { number: 1, processCount: 1 } } = config;
   const peer = peerAddress(config);
   const ownListeners = [operatorListen, peer && 'port' in peer ? peer : undefined]
     .filter(listener => listener !== undefined)
@@ -28,7 +28,7 @@ export function listenersOf(config: Config): ReadonlyArray<Config['listen']> {
   return [
     listen,
     ...ownListeners.flatMap(({ host, port }) =>
-      Array.from({ length: of }, (_, at) => ({ host, port: port + at + 1 - number })),
+      Array.from({ length: processCount }, (_, at) => ({ host, port: port + at + 1 - number })),
     ),
   ];
 }

@@ -42,5 +42,5 @@ export function openLive({ clock, log }: Runtime, { config, store, secret, audit
       log,
     },
   });
-  return { service: view, watcher: view, entry: new LiveEntry({ live: view, keyUses, waiting, clock, log }) };
+  return { service: view, watcher: view, entry: new LiveEntry({ liveView: view, keyUses, waiting, clock, log }) };
 }

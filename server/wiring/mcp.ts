@@ -24,7 +24,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
   const { publicUrl } = foundation.config;
   const rows = foundation.store.handoffs;
   const offeredChoices = offeredChoicesOf(foundation);
-  const { requests, following: handoffFollower, service } = handoffs;
+  const { requests, handoffFollower, service } = handoffs;
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, ...driving },
     handOvers: new HandOvers({ requests, changeFollower: handoffFollower, handoffs: service, rows, publicUrl }),

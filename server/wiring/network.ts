@@ -76,7 +76,7 @@ async function probe(
   if (upstream === 'direct') return undefined;
   const check = (...[address, port]: Parameters<EgressPolicy['checkAddress']>) => {
     const verdict = policy.checkAddress(address, port);
-    if (!verdict.allowed) throw new RefusedError(verdict.rule);
+    if (!verdict.isAllowed) throw new RefusedError(verdict.rule);
   };
   try {
     await probeUpstream(upstream, { resolve, check, limits: EGRESS_LIMITS }, signal);
@@ -84,7 +84,7 @@ async function probe(
   } catch (error) {
     if (error instanceof ProxyFailedError) return { trouble: error.proxyFailureKind, words: error.message };
     if (!(error instanceof RefusedError)) throw error;
-    const words = `sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
+    const words = `Sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
     return { trouble: 'address_refused', words };
   }
 }
@@ -96,8 +96,8 @@ function upstreamOf(storedProxy: StoredProxy | 'direct'): Upstream | 'direct' {
   return { ...rest, credentials: { username: username ?? '', password: new Secret(password ?? '') } };
 }
 
-async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
-  const { blocks, rules, skippedLines } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
+async function readList(file: string, log: Log): Promise<AdHosts['isAdHost']> {
+  const { isAdHost, rules, skippedLines } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
   if (rules === 0)
     throw badValue(
       'BERTH_ADBLOCK_LIST',
@@ -105,5 +105,5 @@ async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
       'a file with host names, or with Adblock Plus rules for hosts (||ads.test^)',
     );
   log.info('network.adblock_list', { rules, skippedLines });
-  return blocks;
+  return isAdHost;
 }

@@ -1,11 +1,14 @@
 // The server's own requests: the setting that adds certificate authorities, and the addresses that are refused.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { readConfig } from '../config.ts';
+import { parseAddress } from '../engines/egress/address.ts';
+import { egressPolicy } from '../engines/egress/policy.ts';
 import { systemClock } from '../kit/clock.ts';
+import { operatorAddresses } from './operator-addresses.ts';
 import { openOutbound } from './outbound.ts';
 
 const opened = (file: string) => openOutbound(readConfig({ BERTH_OUTBOUND_CA_FILE: file }), systemClock);
@@ -23,7 +26,22 @@ test('refuses a certificate authority file that is missing or is not PEM, and na
 });
 
 test('refuses an address of this machine, by the same rules as for sessions', async () => {
-  const outbound = openOutbound(readConfig({}), systemClock);
-  const refusal = await outbound.check('https://127.0.0.1/');
-  assert.deepEqual([refusal?.phase, refusal?.rule], ['refused', 'loopback']);
+  const own = Object.values(networkInterfaces()).flatMap(entries => entries?.map(({ address }) => address) ?? []);
+  const seen = new Set<string>();
+  for (const allow of ['', '127.0.0.0/8', '0.0.0.0/0,::/0']) {
+    const config = readConfig({ BERTH_EGRESS_ALLOW: allow });
+    const outbound = openOutbound(config, systemClock);
+    const sessions = egressPolicy(operatorAddresses(config, systemClock));
+    for (const text of [...own, '127.0.0.2', '0.0.0.0', '10.0.0.1', '169.254.169.254', '93.184.216.34'])
+      for (const port of [config.listen.port, 9]) {
+        const address = parseAddress(text);
+        assert.ok(address, text);
+        const verdict = sessions.checkAddress(address, port);
+        const refusal = await outbound.check(`https://${text.includes(':') ? `[${text}]` : text}:${port}/`);
+        assert.equal(refusal?.rule, verdict.isAllowed ? undefined : verdict.rule, `${text}:${port}, allowed: ${allow}`);
+        seen.add(refusal?.rule ?? 'allowed');
+      }
+  }
+  for (const rule of ['loopback', 'private', 'metadata', 'own_service', 'own_address', 'allowed'])
+    assert.ok(seen.has(rule), `no address was refused as ${rule}`);
 });

@@ -19,7 +19,7 @@ export function openOutbound(config: Config, clock: Clock): OutboundCalls {
   const { allow, machine } = operatorAddresses(config, clock);
   return new OutboundCalls({
     rules: addressRules(allow, machine),
-    resolver: () => createResolver({ hosts: config.egressHosts, clock, waits: WAITS }),
+    resolver: () => createResolver({ hosts: config.egressHosts, clock, timeouts: WAITS }),
     authorities: config.outboundCaFile === undefined ? undefined : readAuthorities(config.outboundCaFile),
   });
 }

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { makeAuthority } from '../../tests/harness/authority.ts';
 import { BadConfig } from '../kit/environment.ts';
 import { silentLog } from '../kit/log.ts';
-import { PeerTls, type ShownCertificate } from './peer-tls.ts';
+import { type CertificateWithKey, PeerTls } from './peer-tls.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-peer-tls-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -15,7 +15,7 @@ const [certFile, keyFile, caFile] = ['cert.pem', 'key.pem', 'ca.pem'].map(name =
 assert.ok(certFile && keyFile && caFile);
 const files = { certFile, keyFile, caFile };
 
-function write(signed: ShownCertificate): ShownCertificate {
+function write(signed: CertificateWithKey): CertificateWithKey {
   writeFileSync(files.certFile, signed.cert);
   writeFileSync(files.keyFile, signed.key);
   return signed;
@@ -26,7 +26,7 @@ test('reloads replaced files, and keeps the previous certificate while the new f
   const first = write(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);
   assert.deepEqual([tls.certificate, tls.authorities], [first, authority.pem]);
-  const renewed: ShownCertificate[] = [];
+  const renewed: CertificateWithKey[] = [];
   tls.onRenewed(shown => renewed.push(shown));
   const look = () => tls.tasks[0]?.run();
   assert.deepEqual(await look(), { renewed: 0 });

@@ -11,7 +11,7 @@ import { readOperatorFile } from './operator-file.ts';
 
 const RELOAD_INTERVAL_MS = 60_000;
 
-export interface ShownCertificate {
+export interface CertificateWithKey {
   readonly cert: string;
   readonly key: string;
 }
@@ -19,9 +19,9 @@ export interface ShownCertificate {
 export class PeerTls {
   readonly #config: Config['peerTls'];
   readonly #log: Log;
-  #currentCertificate: ShownCertificate | undefined;
+  #currentCertificate: CertificateWithKey | undefined;
   #authorities: string | undefined;
-  #onRenewed: (current: ShownCertificate) => void = () => {};
+  #onRenewed: (current: CertificateWithKey) => void = () => {};
   readonly tasks: readonly Task[];
 
   /** Throws BadConfig for a file that cannot be used. */
@@ -36,7 +36,7 @@ export class PeerTls {
   }
 
   /** Undefined if this host does not accept TLS connections itself. */
-  get certificate(): ShownCertificate | undefined {
+  get certificate(): CertificateWithKey | undefined {
     return this.#currentCertificate;
   }
 
@@ -45,7 +45,7 @@ export class PeerTls {
     return this.#authorities;
   }
 
-  onRenewed(listener: (current: ShownCertificate) => void): void {
+  onRenewed(listener: (current: CertificateWithKey) => void): void {
     this.#onRenewed = listener;
   }
 

@@ -79,13 +79,13 @@ const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
 ];
 
 test('reports the position of an error in the file without showing values from the file', () => {
-  for (const [content, says] of WRONG)
+  for (const [content, expectedError] of WRONG)
     assert.throws(
       () => read(content),
       error => {
         const said = String(error);
         assert.match(said, /BERTH_PROXY_POOLS/);
-        assert.match(said, says);
+        assert.match(said, expectedError);
         assert.doesNotMatch(said, /hush/);
         return true;
       },

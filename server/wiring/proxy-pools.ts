@@ -49,7 +49,7 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
     const [firstError] = Value.Errors(Pools, parsedFile);
     throw invalidPool(
       firstError?.instancePath ?? '',
-      `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; it ${firstError?.message}`,
+      `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; the value ${firstError?.message}`,
     );
   }
   return parsedFile.pools.map(({ proxies, ...pool }, index) => {
@@ -59,9 +59,10 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
     const storedProxies = proxies.map(({ server, ...credentials }, number): StoredProxy => {
       const proxyAddress = parseProxyAddress(server);
       if (typeof proxyAddress === 'string')
-        throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${proxyAddress}`);
+        throw invalidPool(`${place}/proxies/${number}/server`, `a valid proxy address, but the value ${proxyAddress}`);
       const problem = userProblem({ ...proxyAddress, ...credentials });
-      if (problem !== undefined) throw invalidPool(`${place}/proxies/${number}`, `a proxy: it ${problem}`);
+      if (problem !== undefined)
+        throw invalidPool(`${place}/proxies/${number}`, `a valid proxy, but this one ${problem}`);
       return { name: pool.name, ...proxyAddress, ...credentials, trusted: true };
     });
     const [firstProxy, ...otherProxies] = storedProxies;

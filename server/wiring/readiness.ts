@@ -15,7 +15,7 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
   );
   const slotsCheck = { name: 'slots', ok: true, detail: `isolation: ${slots.form}` };
   const browsers = { name: 'browsers', ...pool.health };
-  const disk = diskCheck(await slots.diskRoom());
+  const disk = diskCheck(await slots.readDiskRoom());
   const machine = thisMachine();
   const detail = [...slots.engines.keys()].map(engine => describeCapacity(engine, machine)).join('; ');
   const capacity = { name: 'capacity', ok: true, detail };

@@ -32,12 +32,12 @@ import { withTimeout } from '../kit/wait.ts';
 import type { Foundation } from './foundation.ts';
 
 const ASSEMBLE = 'assemble';
-const ASSEMBLE_MS = 2_000;
+const ASSEMBLE_INTERVAL_MS = 2_000;
 /**
  * On a machine with one processor, encoders run while at most this share of the processor is busy. On a machine with
  * several processors, encoders run while at least one processor is free.
  */
-const QUIET_SHARE_MIN = 0.25;
+const BUSY_SHARE_LIMIT_MIN = 0.25;
 /**
  * The maximum time that a drain waits for recordings to be stored. Recordings that are not stored by then are stored at
  * the next start on this data folder.
@@ -63,10 +63,10 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       newestPicture: session => liveFrames.newestJpegOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),
       segmentMs: SEGMENT_MS,
-      keptMs: config.kept.filesMs,
+      keptMs: config.retention.filesMs,
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
-    tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
+    tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_INTERVAL_MS, restMs: REST_MS, run: () => assembler.reconcile() }],
     unstored: () => recorder.unstoredCount,
     /**
      * Stores all recordings. Called before the process ends for good, because a host that is removed loses its data
@@ -81,7 +81,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     },
     liveFrames,
     addresses,
-    typedPage: (session: SessionId) => recorder.sessionOf(session),
+    typingPageOf: (session: SessionId) => recorder.sessionOf(session),
   };
 }
 
@@ -93,12 +93,12 @@ async function openRecorder(
   const { config, slots, workers, scope } = foundation;
   const folder = join(config.dataDir, 'recordings');
   const share = processorShare();
-  const quietShare = Math.max(QUIET_SHARE_MIN, 1 - 1 / availableParallelism());
+  const busyShareLimit = Math.max(BUSY_SHARE_LIMIT_MIN, 1 - 1 / availableParallelism());
   return scope.own(
     await Recorder.open({
       ...{ folder, sink, workers, clock, log },
       confine: (program, args) => slots.helper(program, args, ENCODER_BOUNDS),
-      isQuiet: () => share() <= quietShare,
+      isQuiet: () => share() <= busyShareLimit,
       ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}),
     }),
   );

@@ -20,6 +20,6 @@ export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox 
 
 /** Returns the times at which the files and the row of a session that ends now are due for removal. */
 export const dueTimesOf =
-  ({ kept }: Pick<Config, 'kept'>) =>
+  ({ retention }: Pick<Config, 'retention'>) =>
   (endedAt: Date) =>
-    dueTimes(kept, endedAt);
+    dueTimes(retention, endedAt);

@@ -37,12 +37,12 @@ async function openTracer({ otlp }: Config, { host, clock, log }: Runtime, scope
   return new Tracer(scope.own(openOtel({ ...otlp, version: version(), instance: host, clock, log })));
 }
 
-/** Opens the database. With `beside`, opens it for a command that may run while a server is running. */
+/** Opens the database. With `isBesideServer`, opens it for a command that may run while a server is running. */
 export const openDatabase = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   { databaseUrl, dataDir, process }: Pick<Config, 'databaseUrl' | 'dataDir' | 'process'>,
-  { beside = false } = {},
+  { isBesideServer = false } = {},
 ): Promise<Store> => {
   const isSupervised = process !== undefined;
-  return openStore({ ...(databaseUrl ? { databaseUrl, isSupervised } : {}), dataDir, log, clock, beside });
+  return openStore({ ...(databaseUrl ? { databaseUrl, isSupervised } : {}), dataDir, log, clock, isBesideServer });
 };

@@ -30,7 +30,7 @@ export function openSessionEgress(
       resolve: createResolver({ hosts: config.egressHosts, clock }),
       log: log.with({ box: box.session }),
       clock,
-      departures: outboundEndpoints,
+      outboundEndpoints,
       ...ownRoute(() => owner),
     });
     return {

@@ -7,11 +7,11 @@ import { HOST_LOST } from '../domain/fleet/lost-hosts.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import { type AdoptParts, adoptSessions } from '../domain/sessions/adopt.ts';
 import { AdoptionNotes } from '../domain/sessions/adoption-notes.ts';
-import { BringUp } from '../domain/sessions/bring-up.ts';
+import { BrowserStarter } from '../domain/sessions/bring-up.ts';
 import type { BrowserHost } from '../domain/sessions/browser-host.ts';
-import { Connect } from '../domain/sessions/connect.ts';
+import { SessionConnector } from '../domain/sessions/connect.ts';
 import { Creates } from '../domain/sessions/create.ts';
-import { Deliveries } from '../domain/sessions/deliveries.ts';
+import { ResponseDeliveries } from '../domain/sessions/deliveries.ts';
 import { Endings } from '../domain/sessions/endings.ts';
 import { expireSessions, isNothingDueBefore } from '../domain/sessions/expire.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -40,9 +40,9 @@ import type { Foundation } from './foundation.ts';
 import { dueTimesOf } from './retention.ts';
 
 const EXPIRE = 'expire';
-const EXPIRE_MS = 1_000;
+const EXPIRE_INTERVAL_MS = 1_000;
 const WARM = 'warm';
-const WARM_MS = 2_000;
+const WARM_INTERVAL_MS = 2_000;
 /**
  * The delay before another warm browser is started. By then, the response to the create has been sent and its client
  * has connected, so the start delays neither.
@@ -63,12 +63,12 @@ interface SharedParts extends SessionsDeps {
   readonly signing: Signing;
   readonly watchers: Watchers;
   readonly endings: Endings;
-  readonly connect: Connect;
+  readonly connector: SessionConnector;
 }
 
 export interface OpenedSessions extends Family, Closeable {
   readonly service: SessionService;
-  readonly connect: Connect;
+  readonly connector: SessionConnector;
   readonly endings: Endings;
   readonly signing: Signing;
   readonly cdp: CdpEntry;
@@ -89,7 +89,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const rows = store.sessions;
   const claims = new RecentClaims(clock);
   const shared = openShared(runtime, foundation, deps, claims);
-  const { starting, endings, signing, connect } = shared;
+  const { starting, endings, signing, connector } = shared;
   const { waiting } = admission;
   const isStarting = (id: SessionId): boolean => starting.ids.includes(id);
   const forwarding = openForwarding(runtime, foundation, {
@@ -98,36 +98,36 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     admission,
     onRefusal: metrics.recordRefusal,
   });
-  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
+  const cdp = openCdp(runtime, foundation, { connector, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const gate = new StartGate(clock);
   const pool = new WarmPool({
     gate,
     ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
-    ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.recordClaim },
+    ...{ starting: () => starting.size, processors: availableParallelism(), recordClaim: metrics.recordClaim },
   });
   const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
-  const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
+  const presenceParts = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
   const { watchers } = shared;
-  const bringUp = new BringUp({ ...runtime, browserHost, pool, gate, rows, presence, watchers });
-  const deliveries = new Deliveries({ rows, host, clock, log });
-  const service = openService(runtime, foundation, shared, bringUp, deliveries);
+  const browserStarter = new BrowserStarter({ ...runtime, browserHost, pool, gate, rows, presenceParts, watchers });
+  const deliveries = new ResponseDeliveries({ rows, host, clock, log });
+  const service = openService(runtime, foundation, shared, browserStarter, deliveries);
   return {
-    ...{ service, connect, endings, signing, cdp, browserHost, pool, gate, forwarding },
+    ...{ service, connector, endings, signing, cdp, browserHost, pool, gate, forwarding },
     tasks: [
       ...watchLeases(runtime, foundation, { endings, liveSessions, starting, warm: () => pool.size }),
       {
         ...{
           name: EXPIRE,
-          everyMs: EXPIRE_MS,
+          everyMs: EXPIRE_INTERVAL_MS,
           restMs: REST_MS,
           isAtRest: () => isNothingDueBefore(addMs(clock.now(), REST_MS), { liveSessions, endings }),
         },
         run: () => expireSessions({ rows, liveSessions, endings, host, clock }),
       },
-      { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
+      { name: WARM, everyMs: WARM_INTERVAL_MS, run: () => pool.reconcile() },
     ],
-    adopt: () => adopt(foundation, { ...runtime, rows, browserHost, bringUp, endings, watchers }),
+    adopt: () => adopt(foundation, { ...runtime, rows, browserHost, browserStarter, endings, watchers }),
     recover: () => deliveries.recover(),
     close: () => pool.close(),
   };
@@ -155,20 +155,29 @@ function openShared(
     isElsewhere: row => row.hostId !== runtime.host && fleet.isLiving(row.hostId),
     onEnd: row => {
       metrics.recordEnd(row);
-      admission.queue.slotFreed();
+      admission.queue.noteFreeSlot();
       admission.line.announceRoom();
     },
   });
-  const connect = new Connect({ ...runtime, rows, events, liveSessions, starting, signing, keyUses, callers });
-  return { ...deps, starting, signing, watchers, endings, connect };
+  const connector = new SessionConnector({
+    ...runtime,
+    rows,
+    events,
+    liveSessions,
+    starting,
+    signing,
+    keyUses,
+    callers,
+  });
+  return { ...deps, starting, signing, watchers, endings, connector };
 }
 
 function openService(
   runtime: Runtime,
   { config, store, fleet }: Foundation,
   sharedParts: SharedParts,
-  bringUp: BringUp,
-  deliveries: Deliveries,
+  browserStarter: BrowserStarter,
+  deliveries: ResponseDeliveries,
 ): SessionService {
   const rows = store.sessions;
   const { liveSessions, starting, endings, signing, watchers, metrics } = sharedParts;
@@ -181,7 +190,7 @@ function openService(
       queue,
       liveSessions,
       starting,
-      bringUp,
+      browserStarter,
       endings,
       deliveries,
       signing,
@@ -212,9 +221,9 @@ async function adopt(
   parts: Omit<AdoptParts, 'notes' | 'graceMs'>,
 ): Promise<void> {
   const notes = new AdoptionNotes(join(config.dataDir, 'adoptions'), parts.clock);
-  const processEnds = (error: unknown): void => notes.recordProcessEnd(error);
-  process.on('uncaughtExceptionMonitor', processEnds);
-  scope.defer(() => void process.off('uncaughtExceptionMonitor', processEnds));
+  const onUncaughtException = (error: unknown): void => notes.recordProcessEnd(error);
+  process.on('uncaughtExceptionMonitor', onUncaughtException);
+  scope.defer(() => void process.off('uncaughtExceptionMonitor', onUncaughtException));
   scope.own(notes);
   if (fleet.wasLost)
     for (const { id } of await parts.rows.ofHost(parts.host))

@@ -20,7 +20,7 @@ export const slotOptions = (
   engine: config.engine,
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),
   ...(config.headlessShell ? { headlessShellPath: config.headlessShell } : {}),
-  listenIsLoopback: isLoopback(config.listen.host),
+  isListeningOnLoopback: isLoopback(config.listen.host),
   mayLackBrowsers: config.slots === 0,
   log,
   clock,

@@ -52,33 +52,39 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 class TextFile {
   readonly #descriptor: number;
-  #waitingTexts: string[] = [];
-  #chars = 0;
-  #bytes = 0;
+  #bufferedTexts: string[] = [];
+  #bufferedChars = 0;
+  #writtenTotalBytes = 0;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
   }
 
   put(text: string): void {
-    this.#waitingTexts.push(text);
-    this.#chars += text.length;
-    if (this.#chars > PIECE_CHARS) this.#write();
+    this.#bufferedTexts.push(text);
+    this.#bufferedChars += text.length;
+    if (this.#bufferedChars > PIECE_CHARS) this.#write();
   }
 
   /** Writes the remaining text, and returns the total size in bytes. */
   end(): number {
     this.#write();
-    return this.#bytes;
+    return this.#writtenTotalBytes;
   }
 
   #write(): void {
-    let remainingBytes = Buffer.from(this.#waitingTexts.join(''));
-    this.#waitingTexts = [];
-    this.#chars = 0;
+    let remainingBytes = Buffer.from(this.#bufferedTexts.join(''));
+    this.#bufferedTexts = [];
+    this.#bufferedChars = 0;
     while (remainingBytes.length > 0) {
-      const writtenBytes = writeSync(this.#descriptor, remainingBytes, 0, remainingBytes.length, this.#bytes);
-      this.#bytes += writtenBytes;
+      const writtenBytes = writeSync(
+        this.#descriptor,
+        remainingBytes,
+        0,
+        remainingBytes.length,
+        this.#writtenTotalBytes,
+      );
+      this.#writtenTotalBytes += writtenBytes;
       remainingBytes = remainingBytes.subarray(writtenBytes);
     }
   }

@@ -18,8 +18,8 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Secret } from '../kit/secret.ts';
 import type { Foundation } from './foundation.ts';
 
-const DESTROY_MS = 60_000;
-const RECORD_MS = 600_000;
+const DESTROY_INTERVAL_MS = 60_000;
+const RECORD_INTERVAL_MS = 600_000;
 const FINGERPRINT_CHARACTERS = 32;
 
 export function openStoredCredentials(
@@ -37,8 +37,8 @@ export function openStoredCredentials(
     calls,
     typed: new TypedCredentials({ rows: store.storedCredentials, seal, codeOf, clock }),
     tasks: [
-      { name: 'destroy_credential_versions', everyMs: DESTROY_MS, run: () => calls.destroyDue() },
-      { name: 'record_credential_uses', everyMs: RECORD_MS, run: () => calls.recordUses() },
+      { name: 'destroy_credential_versions', everyMs: DESTROY_INTERVAL_MS, run: () => calls.destroyDue() },
+      { name: 'record_credential_uses', everyMs: RECORD_INTERVAL_MS, run: () => calls.recordUses() },
     ],
   };
 }

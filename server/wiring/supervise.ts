@@ -37,7 +37,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     };
     const numbers = Array.from({ length: processCount }, (_, at) => at + 1);
     const supervisedProcesses: readonly SupervisedProcess[] = numbers.map(
-      number => new SupervisedProcess({ position: { number, of: processCount }, env, clock, log, onEnded: onRestart }),
+      number => new SupervisedProcess({ position: { number, processCount }, env, clock, log, onEnded: onRestart }),
     );
     const stop = (signal: StopSignal): void => {
       for (const one of supervisedProcesses) one.stop(signal);

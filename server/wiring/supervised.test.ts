@@ -36,7 +36,7 @@ function supervise(clock: Clock) {
   const ended: number[] = [];
   const log: Log = { ...silentLog, error: event => void events.push(event) };
   const onEnded = (number: number): void => void ended.push(number);
-  const supervised = new SupervisedProcess({ position: { number: 1, of: 1 }, env: {}, clock, log, onEnded });
+  const supervised = new SupervisedProcess({ position: { number: 1, processCount: 1 }, env: {}, clock, log, onEnded });
   return { supervised, events, ended };
 }
 
@@ -67,7 +67,7 @@ for (const [how, unusable] of Object.entries(UNUSABLE))
     assert.equal(await withTimeLimit('the process to end', process.supervised.whenEnded), 0);
   });
 
-test('a stop ends a process that waits for its next start because the kernel refused the previous start', async () => {
+test('stop ends a process that is waiting for its next start after the kernel refused a start', async () => {
   const clock = new ManualClock();
   setFolder(folder);
   const { supervised, events } = supervise(clock);
@@ -82,7 +82,7 @@ test('a stop ends a process that waits for its next start because the kernel ref
 });
 
 for (const [how, unusable] of Object.entries(UNUSABLE))
-  test(`a process whose first start the kernel refuses (${how}) ends with an exit code of a failure`, async () => {
+  test(`a process whose first start the kernel refuses (${how}) ends with exit code 1`, async () => {
     setFolder(unusable);
     const { supervised, events } = supervise(new ManualClock());
     assert.equal(await withTimeLimit('the start to fail', supervised.start()), undefined);

@@ -57,7 +57,7 @@ export class SupervisedProcess {
   stop(signal: StopSignal): void {
     if (this.#signal) return;
     this.#signal = signal;
-    this.#stopping.abort(new Error('the processes stop'));
+    this.#stopping.abort(new Error('the processes are being stopped'));
     if (this.#worker) this.#worker.process.kill(signal);
     else this.#end(0);
   }
@@ -67,7 +67,7 @@ export class SupervisedProcess {
     const sinceMs = clock.monotonicMs();
     let worker: Worker;
     try {
-      worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
+      worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.processCount}` });
     } catch (error) {
       return void this.#retry(error);
     }

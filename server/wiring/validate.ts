@@ -12,7 +12,7 @@ export type Validate = (
 export const validateIn =
   (workers: Workers): Validate =>
   async (value, schemas, jobOwner) => {
-    const result = await workers.run(VALIDATE, { value, schemas }, { of: jobOwner });
+    const result = await workers.run(VALIDATE, { value, schemas }, { owner: jobOwner });
     if ('unusable' in result) throw new Error(`a schema cannot be used: ${result.unusable}`);
     return result.issues;
   };

@@ -33,7 +33,7 @@ export const signingKeys = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   store: Pick<Store, 'signingKeys'>,
   vault: Vault,
-): SigningKeys => new SigningKeys({ store, vault, engine: ENGINE, installation: INSTALLATION, clock, log });
+): SigningKeys => new SigningKeys({ store, vault, engine: ENGINE, installationOwner: INSTALLATION, clock, log });
 
 const FIRST_VERSION = 1;
 

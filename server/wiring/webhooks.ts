@@ -2,7 +2,7 @@
 import { DELIVERY_RETENTION_DAYS } from '../../contract/webhooks.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
-import { inBatches } from '../domain/in-batches.ts';
+import { runInBatches } from '../domain/in-batches.ts';
 import { WebhookKeys } from '../domain/webhooks/keys.ts';
 import { DeliverySender } from '../domain/webhooks/sending.ts';
 import { Webhooks } from '../domain/webhooks/webhooks.ts';
@@ -48,7 +48,7 @@ export async function openWebhooks(
   const subscription = await store.listen('session_event', promptWriting, promptWriting);
   const forget = async () => {
     const before = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
-    return { removed: await inBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
+    return { removed: await runInBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
   };
   return {
     service,

@@ -54,7 +54,7 @@ test('a direct call of an operation that needs approval is refused, and the erro
   assert.match(called.text, /operations\/orders\.cancel\/prepare/);
 });
 
-test('an Action is refused if other programs would not compute the same digest of its input', async () => {
+test('an input is refused if other programs might compute another digest of it', async () => {
   for (const orderId of ['\ud800', 2 ** 53]) {
     const refused = await agent.prepare('orders.cancel', { input: { orderId } });
     assert.equal(refused.status, 400, refused.text);
@@ -103,7 +103,7 @@ test('a member approves the digest, and the agent executes the Action once', asy
   assert.equal(read.body.action, undefined);
 });
 
-test('an owner approves with a passkey signature over the digest', async () => {
+test('an owner Action requires an owner with a fresh proof, and its receipt contains the passkey approval', async () => {
   await stepUp(owner);
   const passkey = await addPasskey(server, owner);
   const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-2' } });
@@ -216,9 +216,9 @@ test('decisions and executions are recorded as events, in order and with their a
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);
   const first = body.data[0]?.detail.jobId;
-  const course = body.data.filter(({ detail }) => detail.jobId === first);
+  const eventsOfFirstJob = body.data.filter(({ detail }) => detail.jobId === first);
   assert.deepEqual(
-    course.map(({ type, actor }) => [type, actor.kind]),
+    eventsOfFirstJob.map(({ type, actor }) => [type, actor.kind]),
     [
       ['action.prepared', 'agentKey'],
       ['action.approved', 'account'],

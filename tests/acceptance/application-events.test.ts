@@ -82,7 +82,7 @@ test('publishing an operation and completing a call are recorded as events witho
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
-test('changes of an Action are recorded as events with the digest, but without the input or the reason', async () => {
+test('changes to an Action are recorded as events with the digest, but without the input or the reason', async () => {
   await createWebhook(server, await ownerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
@@ -138,7 +138,7 @@ test('events of an application are hidden from other applications, and contain n
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
-test('a stream delivers the event of a completed call immediately', async () => {
+test('a stream delivers the event of a completed call', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream));
   const leaving = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };

@@ -35,7 +35,7 @@ const written = (name: string): Promise<string> =>
   );
 
 /** Does the steps of the customer on one phone. */
-async function customer({ page }: WatchedPage): Promise<void> {
+async function actAsCustomer({ page }: WatchedPage): Promise<void> {
   await eventually(
     'the sign-in page of the shop to be available',
     async () => (await page.goto(`http://${shop}/sign-in`).catch(() => undefined))?.status() ?? 0,
@@ -69,7 +69,7 @@ test("a customer approves the agent's request with a passkey, the request is exe
   const watched = await openWatchedPage(PHONE, local);
   try {
     await watched.addAuthenticator();
-    const [{ code, printed, said }] = await Promise.all([guide.run(server), customer(watched)]);
+    const [{ code, printed, said }] = await Promise.all([guide.run(server), actAsCustomer(watched)]);
     assert.equal(code, 0, `${printed}\n${said}`);
     assert.equal(printed.match(/The receipt is valid/g)?.length, 1, printed);
   } finally {

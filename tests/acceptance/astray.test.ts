@@ -70,16 +70,16 @@ async function take(how: string, to: string): Promise<void> {
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
     .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
-  const acted = async (): Promise<unknown> => {
+  const performAct = async (): Promise<unknown> => {
     const asked = client.ask('Runtime.evaluate', options, page);
     const evaluating = how === 'form' ? withTimeLimit('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
     return Object((await evaluating)?.result?.result).value;
   };
-  if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);
-  else await acted();
+  if (CLICKED.has(how)) await eventually('the page to be clicked on', performAct, done => done === true);
+  else await performAct();
 }
 
-interface Shown {
+interface TargetContent {
   readonly targetId: string;
   readonly text: string;
   /** All strings in the DOM snapshot of the page and its frames. */
@@ -87,8 +87,8 @@ interface Shown {
 }
 
 /** Returns the contents of all pages and frames of the session. */
-async function look(): Promise<Shown[]> {
-  const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(lookAt));
+async function readTargets(): Promise<TargetContent[]> {
+  const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(readTarget));
   return shown.flat();
 }
 
@@ -98,7 +98,7 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
 }
 
 /** Returns the contents of the page or frame. The list is empty if the frame was replaced meanwhile. */
-async function lookAt(targetId: string): Promise<Shown[]> {
+async function readTarget(targetId: string): Promise<TargetContent[]> {
   const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
   if (attached.error) return [];
   const sessionId = Object(attached.result).sessionId;
@@ -128,12 +128,12 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
     const before = pages.hits('/next');
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
-    const isShown = ({ strings }: Shown): boolean => strings.some(text => text.includes('Next'));
-    await eventually('the next page to be shown', async () => (await look()).some(isShown));
+    const isShown = ({ strings }: TargetContent): boolean => strings.some(text => text.includes('Next'));
+    await eventually('the next page to be shown', async () => (await readTargets()).some(isShown));
     await closeOthers();
     for (const to of FORBIDDEN) {
       await take(how, to);
-      for (const { text, strings } of await look()) {
+      for (const { text, strings } of await readTargets()) {
         assert.match(text, /^$|^attempt|ERR_\w+/, to);
         for (const string of strings) assert.doesNotMatch(string, MARKS, to);
       }

@@ -9,8 +9,9 @@ import { ownerToken, setLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8' } });
+const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8' } });
 const token = await ownerToken(server);
+const MINUTE_MS = 60_000;
 
 const ask = <Body>(method: string, path: string, body?: object, headers = {}, key = token) =>
   server.api<Body>(method, path, { key, headers, ...(body ? { body } : {}) });
@@ -33,7 +34,7 @@ async function entries(application: string, query = '', key = token): Promise<Au
   return body.data;
 }
 
-test('the audit log records each change of an application and its keys, with the actor, the credential and the address', async () => {
+test('the audit log records each change to an application and its keys, with the actor, the credential and the address', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const from = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1', 'x-request-id': 'req_of_the_test' };
@@ -63,7 +64,7 @@ test('the audit log records each change of an application and its keys, with the
   for (const hidden of [key.key, successor.key, token, 'secret name', 'other name']) assert.ok(!text.includes(hidden));
 });
 
-test('the audit log records changes of limits and commands of the operator', async () => {
+test('the audit log records changes to limits and commands of the operator', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
   const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const made: { id: string } = JSON.parse(stdout);
@@ -171,11 +172,38 @@ test('the operator can list the audit entries that belong to no application, or 
   assert.equal((await server.operate('audit', 'list', '--application', 'nobody')).code, 4);
 });
 
-test('berth audit verify reports an intact log, with and without seals', async () => {
+/** Verifies the log, which must be intact, and returns the numbers of entries, chains, seals and unsealed entries. */
+async function verifiedCounts(): Promise<readonly number[]> {
   const { code, stdout, stderr } = await server.operate('audit', 'verify');
   assert.equal(code, 0, stderr);
-  assert.match(
-    stdout,
-    /^The audit log is intact: \d+ entries in \d+ chains, with \d+ seals\. \d+ entries are not sealed yet\.$/m,
+  const [, ...counts] =
+    /^The audit log is intact: (\d+) entries in (\d+) chains, with (\d+) seals\. (\d+) entries are not sealed yet\.\n$/.exec(
+      stdout,
+    ) ?? assert.fail(stdout);
+  return counts.map(Number);
+}
+
+test('berth audit verify reports an intact log, before and after new entries are sealed', async () => {
+  // Entries are sealed every minute, perhaps just after they were added.
+  const before = await eventually(
+    'an entry that is not sealed',
+    async () => {
+      await newApplication();
+      return verifiedCounts();
+    },
+    ([, , , unsealed = 0]) => unsealed > 0,
   );
+  const after = await eventually(
+    'every entry to be sealed',
+    async () => {
+      await server.advance(MINUTE_MS);
+      return verifiedCounts();
+    },
+    ([, , , unsealed]) => unsealed === 0,
+  );
+  const [entriesBefore = 0, chainsBefore, sealsBefore = 0] = before;
+  const [entriesAfter = 0, chainsAfter, sealsAfter = 0] = after;
+  assert.equal(chainsAfter, chainsBefore);
+  assert.ok(entriesAfter >= entriesBefore, `${entriesAfter} entries after ${entriesBefore}`);
+  assert.ok(sealsAfter > sealsBefore, `${sealsAfter} seals after ${sealsBefore}`);
 });

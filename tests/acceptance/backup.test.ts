@@ -65,7 +65,7 @@ const [backUp, askStatus, stopAndMove, restoreNewest] = [
 });
 assert.ok(backUp && askStatus && stopAndMove && restoreNewest);
 
-const restored = (archive: string, into: string) =>
+const restoreInto = (archive: string, into: string) =>
   runBerth(['restore', archive], { ...server.env, BERTH_DATA_DIR: into });
 const stateOf = async (of: TestServer, id: string): Promise<StorageState> =>
   (await of.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`)).body;
@@ -176,12 +176,12 @@ test('a backup can be made and restored without a running server, and a data fol
   const { code, stderr } = await server.berth('backup', archive);
   assert.equal(code, 0, stderr);
   const into = join(folder, 'second');
-  assert.equal((await restored(archive, into)).code, 0);
+  assert.equal((await restoreInto(archive, into)).code, 0);
   const keys = await runBerth(['keys', 'list', '--json'], { ...server.env, BERTH_DATA_DIR: into });
   assert.deepEqual(keys.stdout, (await server.berth('keys', 'list', '--json')).stdout);
-  const twice = await server.berth('backup', archive);
-  assert.equal(twice.code, 1);
-  assert.match(twice.stderr, /already exists/);
+  const secondBackup = await server.berth('backup', archive);
+  assert.equal(secondBackup.code, 1);
+  assert.match(secondBackup.stderr, /already exists/);
   const inside = await server.berth('backup', join(dataDir, 'b.zip'));
   assert.match(inside.stderr, /is in the data folder/);
   const none = await runBerth(['backup', join(folder, 'none.zip')], {
@@ -197,14 +197,14 @@ test('berth restore refuses a data folder that is not empty, and keeps the conte
   const into = join(folder, 'used');
   mkdirSync(into);
   writeFileSync(join(into, 'mine'), 'mine');
-  const { code, stderr } = await restored(backups, into);
+  const { code, stderr } = await restoreInto(backups, into);
   assert.equal(code, 1);
-  assert.match(stderr, /is not empty: it has mine\. Nothing was changed/);
+  assert.match(stderr, /is not empty: it contains mine\. Nothing was changed/);
   assert.deepEqual(readdirSync(into), ['mine']);
-  assert.match((await restored(backups, dataDir)).stderr, /is not empty/);
+  assert.match((await restoreInto(backups, dataDir)).stderr, /is not empty/);
 });
 
-test('berth restore refuses a backup with one changed byte at any position, and restores no files', async () => {
+test('berth restore refuses a backup with one changed byte at several positions, and restores no files', async () => {
   const [name = ''] = readdirSync(backups);
   const whole = readFileSync(join(backups, name));
   const damaged = join(folder, 'damaged.zip');
@@ -213,13 +213,13 @@ test('berth restore refuses a backup with one changed byte at any position, and 
     bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
     writeFileSync(damaged, bytes);
     const into = join(folder, 'fresh');
-    const { code, stderr } = await restored(damaged, into);
+    const { code, stderr } = await restoreInto(damaged, into);
     assert.equal(code, 1, `byte ${at} of ${whole.length}`);
     assert.match(stderr, /backup is damaged|not a complete backup/);
     assert.throws(() => readdirSync(into), /ENOENT/);
   }
   writeFileSync(damaged, whole.subarray(0, whole.length - 10));
-  assert.match((await restored(damaged, join(folder, 'fresh'))).stderr, /not a complete backup/);
+  assert.match((await restoreInto(damaged, join(folder, 'fresh'))).stderr, /not a complete backup/);
 });
 
 // ---- archives written by an attacker, with correct digests ----------------------------------------------------------
@@ -251,7 +251,7 @@ function forged(files: readonly ZipEntry[], more: object = {}): Buffer {
 
 const HOSTILE: Readonly<Record<string, Buffer>> = {
   'a path that leaves the folder': forged([{ name: '../escaped', bytes: 'x' }]),
-  'a path that leaves the folder later': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
+  'a path that leaves the folder through a subfolder': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
   'an absolute path': forged([{ name: '/tmp/escaped', bytes: 'x' }]),
   'a backslash': forged([{ name: 'pg\\..\\escaped', bytes: 'x' }]),
   'an unknown file at the top level': forged([{ name: 'server.json', bytes: '{}' }]),
@@ -289,7 +289,7 @@ for (const [what, bytes] of Object.entries(HOSTILE))
     mkdirSync(room);
     const archive = join(room, 'hostile.zip');
     writeFileSync(archive, bytes);
-    const { code, stderr } = await restored(archive, join(room, 'into'));
+    const { code, stderr } = await restoreInto(archive, join(room, 'into'));
     assert.equal(code, 1, stderr);
     assert.match(stderr, /The backup is damaged: .*\. Nothing was restored/);
     const left = readdirSync(room, { recursive: true }).map(String);
@@ -302,28 +302,31 @@ for (const [what, bytes] of Object.entries(HOSTILE))
 
 test('berth restore refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
   const archive = join(folder, 'other.zip');
-  const saysOf = async (bytes: Buffer): Promise<string> => {
+  const stderrOfRestore = async (bytes: Buffer): Promise<string> => {
     writeFileSync(archive, bytes);
-    const { code, stderr } = await restored(archive, join(folder, 'fresh'));
+    const { code, stderr } = await restoreInto(archive, join(folder, 'fresh'));
     assert.equal(code, 1);
     return stderr;
   };
-  assert.match(await saysOf(zip([{ name: 'secret', bytes: 'a' }])), /is not a complete backup/);
-  assert.match(await saysOf(Buffer.from('')), /is not a complete backup/);
-  assert.match(await saysOf(sealed([], 2)), /has the format 2; this program supports formats up to 1/);
+  assert.match(await stderrOfRestore(zip([{ name: 'secret', bytes: 'a' }])), /is not a complete backup/);
+  assert.match(await stderrOfRestore(Buffer.from('')), /is not a complete backup/);
+  assert.match(await stderrOfRestore(sealed([], 2)), /has the format 2; this program supports formats up to 1/);
   const database = { kind: 'embedded', major: 18, migration: '9999-from-the-future' };
   for (const migration of [database.migration, 'constructor', 'toString'])
     assert.match(
-      await saysOf(forged([], { database: { ...database, migration } })),
+      await stderrOfRestore(forged([], { database: { ...database, migration } })),
       /newer than this program/,
       migration,
     );
   assert.match(
-    await saysOf(forged([], { database: { kind: 'elsewhere' } })),
+    await stderrOfRestore(forged([], { database: { kind: 'elsewhere' } })),
     /Set DATABASE_URL to its value at the time of the backup/,
   );
-  assert.match(await saysOf(forged([], { files: 's3' })), /Set BERTH_S3_BUCKET to its value at the time of the backup/);
-  const missing = await restored(join(folder, 'nothing.zip'), join(folder, 'fresh'));
+  assert.match(
+    await stderrOfRestore(forged([], { files: 's3' })),
+    /Set BERTH_S3_BUCKET to its value at the time of the backup/,
+  );
+  const missing = await restoreInto(join(folder, 'nothing.zip'), join(folder, 'fresh'));
   assert.equal(missing.code, 4);
   renameSync(archive, `${archive}.old`);
 });

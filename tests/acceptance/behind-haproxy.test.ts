@@ -18,9 +18,9 @@ const server = await startServer({ pages, env: { BERTH_PUBLIC_URL: url, BERTH_TR
 const gone = `127.0.0.1:${await freePort()}`;
 await startHaproxy({ port, ...certificate, servers: [gone, new URL(server.url).host] });
 
-const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
+const agentHeaders = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
 const post = async <Body>(path: string, body: object): Promise<Body> => {
-  const response = await fetch(url + path, { method: 'POST', headers: asAgent, body: JSON.stringify(body) });
+  const response = await fetch(url + path, { method: 'POST', headers: agentHeaders, body: JSON.stringify(body) });
   assert.ok(response.ok, `${path}: ${response.status}`);
   return (await response.json()) as Body;
 };

@@ -91,7 +91,7 @@ test('metrics and readiness cannot be reached through the proxy', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });
 
-test('the proxy passes on an upload that is larger than the default limit of nginx', async () => {
+test('the proxy accepts an upload that is larger than the default limit of nginx', async () => {
   const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   const form = new FormData();
   form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');

@@ -231,7 +231,7 @@ test('browser.steps stops at the first step that fails, and reports which step f
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
-test('browser.steps refuses steps with a missing field or a field without effect, and loads no page', async () => {
+test('browser.steps refuses steps with a missing field or a field that has no effect, and loads no page', async () => {
   const before = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],

@@ -18,9 +18,9 @@ const SESSIONS = '/v1/browsers/sessions';
 
 const ours = makeAuthority('Ours');
 const another = makeAuthority('Another');
-const good = await openSecurePages(ours.issue('a.test'));
-const expired = await openSecurePages(ours.issue('a.test', { from: -9, to: -2 }));
-const unknown = await openSecurePages(another.issue('a.test'));
+const trustedPort = await openSecurePages(ours.issue('a.test'));
+const expiredPort = await openSecurePages(ours.issue('a.test', { from: -9, to: -2 }));
+const unknownAuthorityPort = await openSecurePages(another.issue('a.test'));
 
 const server = await startServer({
   env: {
@@ -30,7 +30,7 @@ const server = await startServer({
   },
 });
 
-async function uploaded(pem: string, key = server.key): Promise<Certificate> {
+async function uploadCertificate(pem: string, key = server.key): Promise<Certificate> {
   const response = await server.api<Certificate>('POST', CERTIFICATES, {
     ...(await uploadRequest('ca.pem', pem)),
     key,
@@ -39,9 +39,9 @@ async function uploaded(pem: string, key = server.key): Promise<Certificate> {
   return response.body;
 }
 
-const trusting = (...ids: readonly string[]) => ({ proxySettings: { caCertificates: ids }, keepAlive: true });
+const bodyTrusting = (...ids: readonly string[]) => ({ proxySettings: { caCertificates: ids }, keepAlive: true });
 
-async function connected(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
+async function connectBrowser(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
@@ -60,12 +60,12 @@ async function failureAt(page: Page, url: string): Promise<string> {
   return failure;
 }
 
-const certificate = await uploaded(ours.pem);
-const session = await server.createSession(trusting(certificate.id));
-const { browser, page } = await connected(session);
+const certificate = await uploadCertificate(ours.pem);
+const session = await server.createSession(bodyTrusting(certificate.id));
+const { browser, page } = await connectBrowser(session);
 
 test('responses describe an uploaded certificate, but do not contain its bytes', async () => {
-  const bundle = await uploaded(ours.pem + another.pem);
+  const bundle = await uploadCertificate(ours.pem + another.pem);
   assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
   assert.equal(bundle.fingerprints.length, 2);
   assert.match(String(bundle.fingerprints[0]), /^sha256:[0-9a-f]{64}$/);
@@ -87,13 +87,13 @@ test('responses describe an uploaded certificate, but do not contain its bytes',
 test('a certificate can be uploaded in DER format as well as in PEM format', async () => {
   const response = await server.api<Certificate>('POST', CERTIFICATES, await uploadRequest('ca.der', another.der));
   assert.equal(response.status, 200, response.text);
-  const inPem = await uploaded(another.pem);
+  const inPem = await uploadCertificate(another.pem);
   assert.deepEqual(response.body.fingerprints, inPem.fingerprints);
   for (const { id } of [response.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
 test('an expired certificate that is not an authority can be uploaded, and the response contains a warning for each defect', async () => {
-  const leaf = await uploaded(ours.issue('a.test', { from: -9, to: -2 }).cert);
+  const leaf = await uploadCertificate(ours.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
     ['not_a_ca', 'expired'],
@@ -139,10 +139,10 @@ test('a repeated upload with the same idempotency key returns the same resource'
 });
 
 test('a session that trusts the authority can load pages, workers, WebSockets and downloads', async () => {
-  assert.equal(await failureAt(page, `https://a.test:${good}/`), 'none');
+  assert.equal(await failureAt(page, `https://a.test:${trustedPort}/`), 'none');
   assert.equal(await page.title(), SECURE_TITLE);
-  assert.equal(await page.evaluate(inWorker), 'data');
-  assert.equal(await page.evaluate(overSocket), 'HELLO');
+  assert.equal(await page.evaluate(workerScript), 'data');
+  assert.equal(await page.evaluate(webSocketScript), 'HELLO');
   const downloading = page.waitForEvent('download');
   await page.click('#get');
   const download = await downloading;
@@ -151,30 +151,30 @@ test('a session that trusts the authority can load pages, workers, WebSockets an
 
 test('new browser contexts of a session trust the authority of the session', async () => {
   const context = await browser.newContext();
-  assert.equal(await failureAt(await context.newPage(), `https://a.test:${good}/`), 'none');
+  assert.equal(await failureAt(await context.newPage(), `https://a.test:${trustedPort}/`), 'none');
   await context.close();
 });
 
 test('a session that trusts the authority still rejects a wrong name, an expired certificate and an unknown issuer', async () => {
-  assert.equal(await failureAt(page, `https://b.test:${good}/`), 'ERR_CERT_COMMON_NAME_INVALID');
-  assert.equal(await failureAt(page, `https://a.test:${expired}/`), 'ERR_CERT_DATE_INVALID');
-  assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  assert.equal(await failureAt(page, `https://b.test:${trustedPort}/`), 'ERR_CERT_COMMON_NAME_INVALID');
+  assert.equal(await failureAt(page, `https://a.test:${expiredPort}/`), 'ERR_CERT_DATE_INVALID');
+  assert.equal(await failureAt(page, `https://a.test:${unknownAuthorityPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
 });
 
 test('a session that does not trust the authority rejects its certificates', async () => {
   const plain = await server.createSession({ keepAlive: true });
-  const other = await connected(plain);
-  assert.equal(await failureAt(other.page, `https://a.test:${good}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  const other = await connectBrowser(plain);
+  assert.equal(await failureAt(other.page, `https://a.test:${trustedPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
   await other.browser.close();
   await server.release(plain.id);
 });
 
 test('a later session with the same authorities gets a warm browser', async () => {
-  const same = await uploaded(`# again\n${ours.pem}`);
+  const same = await uploadCertificate(`# again\n${ours.pem}`);
   const claimed = await eventually(
     'a session that was claimed',
     async () => {
-      const { id, connectUrl } = await server.createSession(trusting(same.id));
+      const { id, connectUrl } = await server.createSession(bodyTrusting(same.id));
       const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
       if (body.data.some(({ type }) => type === 'session.claimed')) return { id, connectUrl };
       await server.release(id);
@@ -184,19 +184,19 @@ test('a later session with the same authorities gets a warm browser', async () =
     60_000,
   );
   assert.ok(claimed);
-  const warm = await connected(claimed);
-  assert.equal(await failureAt(warm.page, `https://a.test:${good}/`), 'none');
-  assert.equal(await failureAt(warm.page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  const warm = await connectBrowser(claimed);
+  assert.equal(await failureAt(warm.page, `https://a.test:${trustedPort}/`), 'none');
+  assert.equal(await failureAt(warm.page, `https://a.test:${unknownAuthorityPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
   await warm.browser.close();
   await server.release(claimed.id);
 });
 
 test('a certificate of another application cannot be read, deleted or used in a session', async () => {
   const key = await keyOfOtherApplication(server);
-  const foreign = await uploaded(another.pem, key);
+  const foreign = await uploadCertificate(another.pem, key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${CERTIFICATES}/${foreign.id}`)).status, 404);
-  const refused = await server.api('POST', SESSIONS, { body: trusting(certificate.id, foreign.id) });
+  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id, foreign.id) });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
   assert.deepEqual(refused.body.details, { field: 'proxySettings.caCertificates', id: foreign.id });
   assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
@@ -205,17 +205,17 @@ test('a certificate of another application cannot be read, deleted or used in a 
 test('a session still trusts the authority after a server restart', async () => {
   await browser.close();
   await server.restart();
-  const again = await connected(session);
-  assert.equal(await failureAt(again.page, `https://a.test:${good}/?again`), 'none');
+  const again = await connectBrowser(session);
+  assert.equal(await failureAt(again.page, `https://a.test:${trustedPort}/?again`), 'none');
   await again.browser.close();
 });
 
 test('a running session still trusts a deleted authority, but a create with the deleted authority is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
-  const running = await connected(session);
-  assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');
+  const running = await connectBrowser(session);
+  assert.equal(await failureAt(running.page, `https://a.test:${trustedPort}/?later`), 'none');
   await running.browser.close();
-  const refused = await server.api('POST', SESSIONS, { body: trusting(certificate.id) });
+  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id) });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.deepEqual(
@@ -227,8 +227,8 @@ test('a running session still trusts a deleted authority, but a create with the 
 
 // ---- scripts that run in the page -----------------------------------------------------------------------------------
 
-const inWorker = `new Promise(resolve => { new Worker('/worker.js').onmessage = ({ data }) => resolve(data); })`;
-const overSocket = `new Promise(resolve => {
+const workerScript = `new Promise(resolve => { new Worker('/worker.js').onmessage = ({ data }) => resolve(data); })`;
+const webSocketScript = `new Promise(resolve => {
   const socket = new WebSocket('wss://' + location.host + '/ws');
   socket.onopen = () => socket.send('hello');
   socket.onmessage = ({ data }) => resolve(data);

@@ -6,6 +6,7 @@ import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { busiestRenderer } from '../harness/session-processes.ts';
+import { eventually } from '../harness/until.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
@@ -17,7 +18,7 @@ const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;'
 const pages = await openPages();
 const server = await startServer({ pages });
 
-async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSession) => Promise<void>) {
+async function withTwoClients(work: (one: CdpClient, two: CdpClient, session: CreatedSession) => Promise<void>) {
   const session = await server.createSession({ keepAlive: true });
   const clients = [await CdpClient.connect(session.connectUrl), await CdpClient.connect(session.connectUrl)] as const;
   try {
@@ -31,7 +32,7 @@ async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSe
 const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
 
 test('each client gets its own responses if two clients use the same message ids', () =>
-  withTwo(async (one, two) => {
+  withTwoClients(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
     const asked = Array.from({ length: COMMANDS }, async (_, index) => {
@@ -42,7 +43,7 @@ test('each client gets its own responses if two clients use the same message ids
   }));
 
 test('a command on a channel of another client gets the same error as a command on an unknown channel', () =>
-  withTwo(async (one, two) => {
+  withTwoClients(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
       assert.deepEqual((await two.ask('Runtime.evaluate', { expression: '1' }, channel)).error, NO_SUCH_CHANNEL);
@@ -54,7 +55,7 @@ test('a command on a channel of another client gets the same error as a command 
   }));
 
 test('commands are executed in order, even if some commands are checked asynchronously', () =>
-  withTwo(async one => {
+  withTwoClients(async one => {
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
     const asked = Array.from({ length: COMMANDS }, (_, index) => {
@@ -68,24 +69,33 @@ test('commands are executed in order, even if some commands are checked asynchro
     assert.deepEqual(await one.evaluate('seen', page), inOrder);
   }));
 
-test('every client gets a response to its pending commands when a page crashes, and the page works again after a reload', () =>
-  withTwo(async (one, two) => {
-    const page = await one.attachToPage();
+test('every client gets a response to its pending commands when a page crashes, and after a reload the page works again for every client', () =>
+  withTwoClients(async (one, two) => {
+    const [page, pageOfTwo] = [await one.attachToPage(), await two.attachToPage()];
     await one.visit(`${pages.url}/`, page);
     const expression = 'new Promise(() => {})';
     const waiting = [
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
-      two.ask('Runtime.evaluate', { expression, awaitPromise: true }, await two.attachToPage()),
+      two.ask('Runtime.evaluate', { expression, awaitPromise: true }, pageOfTwo),
     ];
     await two.send('Browser.getVersion'); // The browser has received the earlier messages when it responds.
     waiting.push(one.ask('Page.crash', {}, page));
     for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
-    await one.visit(`${pages.url}/next`, page);
+    await one.send('Page.reload', {}, page);
+    for (const [client, session] of [
+      [one, page],
+      [two, pageOfTwo],
+    ] as const) {
+      // A command fails while the page is being reloaded.
+      const title = (): Promise<unknown> => client.evaluate('document.title', session).catch(String);
+      await eventually('the page to work again', title, seen => seen === 'Home');
+    }
+    await two.visit(`${pages.url}/next`, pageOfTwo);
     assert.equal(await one.evaluate('document.title', page), 'Next');
   }));
 
 test('pending commands get a response when the process of their page is killed, and other pages keep working', () =>
-  withTwo(async (one, two, session) => {
+  withTwoClients(async (one, two, session) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.a}/`, page);
     const { targetId } = await two.send('Target.createTarget', { url: 'about:blank' });
@@ -102,7 +112,7 @@ test('pending commands get a response when the process of their page is killed, 
   }));
 
 test('pending commands get a response when their page is closed', () =>
-  withTwo(async (one, two) => {
+  withTwoClients(async (one, two) => {
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
     const never = { expression: 'new Promise(() => {})', awaitPromise: true };

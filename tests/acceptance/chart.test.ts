@@ -9,9 +9,9 @@ import { type KubernetesObject, runHelm, validateObjects } from '../harness/helm
 import { CHECKOUT } from '../harness/server.ts';
 
 const CHART = join(CHECKOUT, 'deploy/chart');
-const EVERYTHING = ['--set', 'serviceMonitor.enabled=true', '--set', 'autoscaling.enabled=true'];
+const ALL_EXTRAS_ARGS = ['--set', 'serviceMonitor.enabled=true', '--set', 'autoscaling.enabled=true'];
 
-async function rendered(...args: readonly string[]): Promise<KubernetesObject[]> {
+async function renderChart(...args: readonly string[]): Promise<KubernetesObject[]> {
   const { status, stdout, stderr } = await runHelm('template', 'shop', CHART, '--namespace', 'web', ...args);
   assert.equal(status, 0, stderr);
   // A disabled part of the chart is rendered as an empty document.
@@ -20,8 +20,8 @@ async function rendered(...args: readonly string[]): Promise<KubernetesObject[]>
     .filter(object => object !== null);
 }
 
-const everything = await rendered(...EVERYTHING);
-const one = (kind: string): string => JSON.stringify(everything.find(object => object.kind === kind));
+const allObjects = await renderChart(...ALL_EXTRAS_ARGS);
+const one = (kind: string): string => JSON.stringify(allObjects.find(object => object.kind === kind));
 
 test('helm lint finds no problems in the chart', async () => {
   const { status, stdout } = await runHelm('lint', '--strict', CHART);
@@ -29,7 +29,7 @@ test('helm lint finds no problems in the chart', async () => {
 });
 
 test('every object that the chart renders matches its schema', () => {
-  const said = validateObjects(everything);
+  const said = validateObjects(allObjects);
   assert.deepEqual(
     Object.keys(said)
       .map(name => name.split(' ')[0])
@@ -48,8 +48,8 @@ test('every object that the chart renders matches its schema', () => {
   assert.notEqual(bad, '', 'the schemas find what is wrong');
 });
 
-test('objects for KEDA and the Prometheus operator are rendered only if the extras are enabled', async () => {
-  for (const { apiVersion } of await rendered()) assert.doesNotMatch(apiVersion, /keda|coreos/);
+test('objects for KEDA and the Prometheus operator are not rendered by default', async () => {
+  for (const { apiVersion } of await renderChart()) assert.doesNotMatch(apiVersion, /keda|coreos/);
 });
 
 test('browser pods have the tested container privileges, and no added capabilities', () => {
@@ -69,7 +69,7 @@ test('browser pods have the tested container privileges, and no added capabiliti
 
 test('the termination grace period of a pod is one minute longer than its drain time', async () => {
   const pod = JSON.stringify(
-    (await rendered('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
+    (await renderChart('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
   );
   assert.ok(pod.includes('"command":["berth-supervise","drain","7200"]'), pod);
   assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
@@ -77,14 +77,14 @@ test('the termination grace period of a pod is one minute longer than its drain 
 
 test('the settings and metrics in the chart exist in Berth', () => {
   const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
-  const names = new Set(JSON.stringify(everything).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
+  const names = new Set(JSON.stringify(allObjects).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
   assert.ok(names.size > 5, [...names].join());
   for (const name of names) assert.ok(settings.includes(`| \`${name}\` |`), name);
   const metrics = readFileSync(join(CHECKOUT, 'server/metrics.ts'), 'utf8');
   for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
 });
 
-test('the chart refuses an invalid value, and the error names the value', async () => {
+test('the chart refuses an invalid setting, and the error names the setting', async () => {
   const bad = [
     'publicUrl=browsers.example',
     'browsers.slots=0',

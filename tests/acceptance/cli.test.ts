@@ -47,7 +47,7 @@ test('the server refuses a key that was revoked on the command line, over HTTP a
   await server.release(session.id);
 });
 
-test('keys list shows keys created by the server and on the command line, without their secrets', async () => {
+test('keys list shows active and revoked keys, without their secrets', async () => {
   const { code, stdout } = await server.berth('keys', 'list', '--json');
   assert.equal(code, EXIT.done);
   const listed: Array<{ name: string; status: string }> = JSON.parse(stdout);
@@ -109,7 +109,7 @@ test('status reports that no server is running in the data folder', async () => 
   try {
     const { code, stderr } = await runBerth(['status'], { ...server.env, BERTH_DATA_DIR: folder });
     assert.equal(code, EXIT.unreachable);
-    assert.match(stderr, /no server is running in .*berth-status-/);
+    assert.match(stderr, /no server that uses the data folder .*berth-status-/);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -145,7 +145,7 @@ test('doctor lists all requirements, and reports no missing requirement on a sui
   );
 });
 
-test('doctor fails if a requirement is missing, and reports how to install the requirement', async () => {
+test('doctor fails if Chromium is missing, and reports it', async () => {
   const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);

@@ -56,25 +56,25 @@ interface Compared {
 
 for (const [client, { open }] of Object.entries(CLIENTS))
   test(`${client} observes the same behavior in a session as in a manually started Chromium, for every kind of page`, async t => {
-    const directly = await open(byHand.url, pages.url);
+    const directDriver = await open(byHand.url, pages.url);
     const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
     const ratios: number[][] = SIDES.map(() => []);
     const found: string[] = [];
     try {
       for (const cell of CELLS) {
-        const [first, ...others] = await Promise.all([directly, ...sessions].map(driver => timed(driver, cell)));
+        const [first, ...others] = await Promise.all([directDriver, ...sessions].map(driver => runTimed(driver, cell)));
         for (const [at, session] of sessions.entries()) {
           const [side, seen] = [SIDES[at], others[at]];
           assert.ok(side && seen && first);
           ratios[at]?.push(seen.ms / first.ms);
           const compared = { byHand: [first.seen(side.knownByHand)], inSession: [seen.seen(side.known)] };
-          await again(cell, side, compared, directly, session);
-          for (const track of differing(compared))
+          await runAgain(cell, side, compared, directDriver, session);
+          for (const track of differingTracks(compared))
             found.push(`${side.name}, ${JSON.stringify(cell)}, ${shown(track, compared)}`);
         }
       }
     } finally {
-      await Promise.all([directly, ...sessions].map(driver => driver.close()));
+      await Promise.all([directDriver, ...sessions].map(driver => driver.close()));
     }
     for (const [at, each] of ratios.entries())
       t.diagnostic(`time ${SIDES[at]?.name}: ${median(each).toFixed(2)} of that by hand`);
@@ -89,22 +89,28 @@ function side(name: string, url: string, which: 'every difference' | 'those of e
   return { name, url, known: new KnownDifferences(which), knownByHand: new KnownDifferences(which) };
 }
 
-async function timed(driver: Driver, cell: Cell): Promise<{ readonly seen: TracksReader; readonly ms: number }> {
+async function runTimed(driver: Driver, cell: Cell): Promise<{ readonly seen: TracksReader; readonly ms: number }> {
   const begun = performance.now();
   const seen = await driver.run(cell);
   return { seen, ms: performance.now() - begun };
 }
 
-async function again(cell: Cell, side: Side, compared: Compared, directly: Driver, session: Driver): Promise<void> {
-  for (let round = 1; round < ROUNDS_MAX && differing(compared).length > 0; round++) {
-    const [byHand, inSession] = await Promise.all([directly.run(cell), session.run(cell)]);
+async function runAgain(
+  cell: Cell,
+  side: Side,
+  compared: Compared,
+  directDriver: Driver,
+  session: Driver,
+): Promise<void> {
+  for (let round = 1; round < ROUNDS_MAX && differingTracks(compared).length > 0; round++) {
+    const [byHand, inSession] = await Promise.all([directDriver.run(cell), session.run(cell)]);
     compared.byHand.push(byHand(side.knownByHand));
     compared.inSession.push(inSession(side.known));
   }
 }
 
 /** Returns the names of the tracks in which no run in the session equals a run in the Chromium without Berth. */
-function differing({ byHand, inSession }: Compared): readonly string[] {
+function differingTracks({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));
   return [...tracks].filter(track => !inSession.some(one => once(track).has(textOf(one, track))));

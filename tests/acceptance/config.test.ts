@@ -1,8 +1,8 @@
 // The documents in which the service describes itself to clients.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AuthorizationServer, ServiceConfig } from '../../contract/config.ts';
-import { DEVICE_GRANT, type StartedDevice } from '../../contract/device.ts';
+import { AuthorizationServer, ServiceConfig } from '../../contract/config.ts';
+import { DEVICE_GRANT_TYPE, type StartedDevice } from '../../contract/device.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
@@ -19,7 +19,7 @@ test('the configuration, the OAuth metadata and a started authorization are cons
   assert.equal(metadata.issuer, config.issuer);
   assert.equal(metadata.device_authorization_endpoint, config.device.authorizationUrl);
   assert.equal(metadata.token_endpoint, config.device.tokenUrl);
-  assert.deepEqual(metadata.grant_types_supported, [DEVICE_GRANT]);
+  assert.deepEqual(metadata.grant_types_supported, [DEVICE_GRANT_TYPE]);
   assert.equal((await read(new URL(metadata.jwks_uri).pathname)).status, 200);
   assert.equal(metadata.service_documentation, config.docsUrl);
   const path = new URL(config.device.authorizationUrl).pathname;
@@ -43,7 +43,12 @@ for (const path of [CONFIG, METADATA])
     assert.equal((await read(path, { 'if-none-match': '"other"' })).status, 200);
   });
 
-test('the configuration document lists only implemented features', async () => {
-  const { body } = await read<ServiceConfig>(CONFIG);
-  for (const unbuilt of ['payments', 'features']) assert.ok(!(unbuilt in body), unbuilt);
+test('both documents have exactly the required fields of the contract', async () => {
+  for (const [path, { required }] of [
+    [CONFIG, ServiceConfig],
+    [METADATA, AuthorizationServer],
+  ] as const) {
+    const { body } = await read<object>(path);
+    assert.deepEqual(Object.keys(body).sort(), [...required].sort(), path);
+  }
 });

@@ -37,7 +37,7 @@ const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof v
  * Returns everything that the page keeps: its visible text, its fields, its storage, and every string of its scripts
  * after a garbage collection.
  */
-async function heldBy(page: Page): Promise<string> {
+async function readPageMemory(page: Page): Promise<string> {
   const shown = await page.evaluate<string>(
     `document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map(it => it.value).join() + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)`,
   );
@@ -65,13 +65,13 @@ test('a credential can be added after an API error, and the page does not keep i
     await dialog.getByRole('alert').getByText(/hosts/).waitFor();
     await dialog.getByLabel('Hosts').fill(upstream.host);
     await dialog.getByLabel('Display name').fill('The shop');
-    assert.match(await heldBy(page), new RegExp(SECRET), 'the search finds a value that is still in its field');
+    assert.match(await readPageMemory(page), new RegExp(SECRET), 'the search finds a value that is still in its field');
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText(upstream.host).waitFor();
     await page.getByText('Never used').waitFor();
     await watched.assertAccessible();
-    assert.doesNotMatch(await heldBy(page), new RegExp(SECRET));
+    assert.doesNotMatch(await readPageMemory(page), new RegExp(SECRET));
   }));
 
 test('a developer rotates a credential that an operation uses, and calls send the new value', async () => {
@@ -99,7 +99,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
     await page.getByText(/Version 2, written/).waitFor();
     await watched.assertAccessible();
     assert.equal(await page.getByRole('button', { name: /^Restore/ }).count(), 0);
-    assert.doesNotMatch(await heldBy(page), new RegExp(NEXT));
+    assert.doesNotMatch(await readPageMemory(page), new RegExp(NEXT));
   });
   assert.equal(await sent(), `Bearer ${NEXT}`);
   await visitAs(OWNER, DESK, async (page, watched) => {
@@ -122,7 +122,7 @@ test('a rotation is refused if the credential has changed since the page was loa
     await dialog.getByText('The resource has changed since you read it.').waitFor();
   }));
 
-test('a viewer sees the hosts of a credential, but no buttons', () =>
+test('a viewer sees the hosts of a credential, but no buttons for changes', () =>
   visitAs(VIEWER, DESK, async (page, watched) => {
     await page.getByText(upstream.host).waitFor();
     for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])

@@ -185,7 +185,7 @@ const PRESSES_MAX = 100;
 const at = (watched: WatchedPage, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
-test('one timeline covers the replays of all pages, and a copied link opens the replay at the same time', () =>
+test('one timeline covers the replays of all pages, and a copied link opens the replay at the same position', () =>
   visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
@@ -236,18 +236,18 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     );
     // Each press continues from where the previous one ended, even when it switches to another page whose player is
     // still loading.
-    const isSecond = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
-    for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
-    const switched = await value();
+    const isSecondSelected = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
+    for (let n = 0; n < PRESSES_MAX && !(await isSecondSelected()); n += 1) await page.keyboard.press('ArrowRight');
+    const secondsAfterSwitch = await value();
     for (let n = 0; n < 3; n += 1) await page.keyboard.press('ArrowRight');
     await eventually(
       'the timeline to move by three steps',
       value,
-      seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2,
+      seconds => Math.abs(seconds - secondsAfterSwitch - 3 * STEP) < STEP / 2,
     );
-    const moment = switched + 3 * STEP - opened;
+    const moment = secondsAfterSwitch + 3 * STEP - opened;
     await eventually('the player to show the same moment', shown, time => Math.abs(time - moment) < STEP);
-    assert.ok(Math.abs((await value()) - switched - 3 * STEP) < STEP / 2);
+    assert.ok(Math.abs((await value()) - secondsAfterSwitch - 3 * STEP) < STEP / 2);
     await page.keyboard.press('Home');
     await eventually('the position to be the beginning', value, seconds => seconds < STEP);
   }));

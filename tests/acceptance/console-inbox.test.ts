@@ -100,7 +100,7 @@ async function pass(ms: number): Promise<void> {
   await server.advance(6_000);
 }
 
-const mailsAre = (count: number) =>
+const waitForMailCount = (count: number) =>
   eventually(
     `${count} mails`,
     async () => {
@@ -152,7 +152,7 @@ test('members who may decide or claim an item get an e-mail without any text fro
   const handoff = await requestHandoff(server, key, session.id, { reason: 'otp', instructions: 'Type PIN 1234.' });
   const decided = await prepared('orders.cancel', 'A-2');
   assert.equal((await decide(server, admin, decided, { decision: 'refuse' })).status, 200);
-  await mailsAre(before + 3);
+  await waitForMailCount(before + 3);
   const sent = (await mails()).slice(before);
   assert.deepEqual(sent.map(({ to, subject }) => [to, subject]).toSorted(), [
     ['ada@example.com', '2 requests from agents are waiting for you'],
@@ -165,9 +165,9 @@ test('members who may decide or claim an item get an e-mail without any text fro
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
   // The hand-off expires, and the e-mails that report only this hand-off are withdrawn.
   await server.advance(10 * MINUTE_MS);
-  await mailsAre(before + 1);
+  await waitForMailCount(before + 1);
   await decide(server, owner, refund, { decision: 'refuse' });
-  await mailsAre(before);
+  await waitForMailCount(before);
   await server.release(session.id);
 });
 
@@ -178,7 +178,7 @@ test('one e-mail reports thirty items, and an item that is added soon afterwards
   for (let index = 0; index < 30; index += 1)
     many.push(await prepared('orders.refund', `M-${index}`, { expiresIn: 86_400 }));
   await pass(10_000);
-  await mailsAre(before + 1);
+  await waitForMailCount(before + 1);
   const [mail, ...others] = (await mails()).slice(before);
   assert.deepEqual(
     [mail?.to, mail?.subject, others.length],
@@ -190,7 +190,7 @@ test('one e-mail reports thirty items, and an item that is added soon afterwards
   await pass(MINUTE_MS);
   assert.equal((await mails()).length, before + 1);
   await pass(5 * MINUTE_MS);
-  await mailsAre(before + 2);
+  await waitForMailCount(before + 2);
   const [, second] = (await mails()).slice(before);
   assert.equal(second?.subject, 'Approve: Refund an order (Default)');
   assert.ok(second.text.includes(late.jobId));
@@ -214,7 +214,7 @@ test('a person can turn off e-mails for all applications or for one application'
   await pass(10_000);
   assert.equal((await mails()).length, before);
   await admin.send('PATCH', path, { mutedApplications: [] });
-  await mailsAre(before + 1);
+  await waitForMailCount(before + 1);
   assert.deepEqual(
     (await mails()).slice(before).map(({ to }) => to),
     ['admin@example.com'],
@@ -224,7 +224,7 @@ test('a person can turn off e-mails for all applications or for one application'
   assert.equal((await decide(server, admin, first)).status, 200);
   // Nobody gets an e-mail about the decided Action, and the unread e-mail is withdrawn.
   await pass(10_000);
-  await mailsAre(before);
+  await waitForMailCount(before);
 });
 
 test('an unsent e-mail is withdrawn when its recipient leaves or mutes the application', async () => {
@@ -232,13 +232,13 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
   await stepUp(owner);
   const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');
   const action = await prepared('orders.cancel', 'L-1', { expiresIn: 86_400 });
-  const tells = async (email: string) =>
+  const countMailsTo = async (email: string) =>
     (await mails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
-  const told = async (): Promise<string> => {
+  const countMailsOfBoth = async (): Promise<string> => {
     await pass(10_000);
-    return `${await tells('leaver@example.com')} and ${await tells('ada@example.com')}`;
+    return `${await countMailsTo('leaver@example.com')} and ${await countMailsTo('ada@example.com')}`;
   };
-  await eventually('one message for each person', told, mailsOfEach => mailsOfEach === '1 and 1');
+  await eventually('one message for each person', countMailsOfBoth, mailsOfEach => mailsOfEach === '1 and 1');
   const own = await person.post<{ id: string }>('/v1/applications', { name: 'Own' });
   assert.equal(own.status, 201, own.text);
   await queryRows(
@@ -246,16 +246,20 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
     'insert into told_items select account_id, $2::uuid, $2::uuid, mail_id from told_items where account_id = $1',
     [accountId, own.body.id],
   );
-  const ofLeaver = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
-  assert.equal((await ofLeaver()).length, 2);
+  const noticesOfLeaver = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
+  assert.equal((await noticesOfLeaver()).length, 2);
   const removed = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
   assert.equal(removed.status, 204, removed.text);
-  assert.deepEqual([await tells('leaver@example.com'), (await ofLeaver()).length], [0, 0], 'the notice is withdrawn');
+  assert.deepEqual(
+    [await countMailsTo('leaver@example.com'), (await noticesOfLeaver()).length],
+    [0, 0],
+    'the notice is withdrawn',
+  );
   const mute = (mutedApplications: readonly string[]) =>
     owner.send('PATCH', '/v1/account/notifications', { mutedApplications });
   assert.equal((await mute([server.applicationId])).status, 200);
   await pass(6_000);
-  assert.equal(await tells('ada@example.com'), 0);
+  assert.equal(await countMailsTo('ada@example.com'), 0);
   assert.equal((await mute([])).status, 200);
   await agent.cancel(action.jobId);
 });
@@ -282,7 +286,7 @@ function opened(
   });
 }
 
-const nothingWaits = (page: WatchedPage['page']) =>
+const waitUntilInboxIsEmpty = (page: WatchedPage['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
 test('a new item updates the count and shows a notice, and its approval requires a fresh proof and produces a receipt', () =>
@@ -303,19 +307,19 @@ test('a new item updates the count and shows a notice, and its approval requires
     await card.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
     await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click();
-    await nothingWaits(page);
+    await waitUntilInboxIsEmpty(page);
     assert.equal((await agent.execute(action)).status, 200);
     await page.reload();
-    const past = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
-    await past.getByText('Approved and done').waitFor();
-    await past.getByText('by Ada').waitFor();
-    await past.getByRole('link', { name: 'Receipt' }).click();
+    const historyItem = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+    await historyItem.getByText('Approved and done').waitFor();
+    await historyItem.getByText('by Ada').waitFor();
+    await historyItem.getByRole('link', { name: 'Receipt' }).click();
     await page.getByText('Verified in this browser').waitFor();
   }));
 
 test('a developer sees items that wait for others, but no button to decide an item', () =>
   opened(DESK, 'dev@example.com', path('/inbox'), async page => {
-    await nothingWaits(page);
+    await waitUntilInboxIsEmpty(page);
     const action = await prepared('orders.cancel', 'U-2');
     await page.reload();
     const others = page.getByRole('region', { name: 'Waiting for others (1)' });
@@ -324,10 +328,10 @@ test('a developer sees items that wait for others, but no button to decide an it
     await opened(DESK, 'admin@example.com', path('/inbox'), async theirs => {
       await theirs.getByRole('heading', { name: 'Cancel order U-2' }).waitFor();
       await theirs.getByRole('button', { name: 'Refuse' }).click();
-      await nothingWaits(theirs);
-      const past = theirs.getByRole('region', { name: 'History' }).getByRole('listitem').first();
-      await past.getByText('Refused').waitFor();
-      await past.getByText('by admin').waitFor();
+      await waitUntilInboxIsEmpty(theirs);
+      const historyItem = theirs.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+      await historyItem.getByText('Refused').waitFor();
+      await historyItem.getByText('by admin').waitFor();
     });
     assert.equal((await agent.read(action.jobId)).body.status, 'refused');
   }));
@@ -349,8 +353,8 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Enter a code' }) });
     await card.getByText('Type the code.').waitFor();
     await card.getByText(pages.url, { exact: true }).waitFor();
-    const aboutHandoffs = new Set(asked.filter(one => one.includes('/handoffs')));
-    assert.deepEqual([...aboutHandoffs], [handoffsPath(server)], 'the page reads hand-offs only from the list');
+    const handoffRequestPaths = new Set(asked.filter(one => one.includes('/handoffs')));
+    assert.deepEqual([...handoffRequestPaths], [handoffsPath(server)], 'the page reads hand-offs only from the list');
     await card.getByRole('link', { name: 'Help the agent' }).click();
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();
@@ -361,10 +365,10 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     assert.equal(page.url(), before);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Back to the inbox' }).click();
-    await nothingWaits(page);
-    const past = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
-    await past.getByText('Done').waitFor();
-    await past.getByText('by dev').waitFor();
+    await waitUntilInboxIsEmpty(page);
+    const historyItem = page.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+    await historyItem.getByText('Done').waitFor();
+    await historyItem.getByText('by dev').waitFor();
   };
   await opened(DESK, 'dev@example.com', path('/inbox'), work, server.url);
   assert.equal((await owner.get<{ status: string }>(handoffsPath(server, `/${handoff.id}`))).body.status, 'completed');
@@ -412,7 +416,7 @@ test('e-mails can be turned off on the account page', () =>
     );
   }));
 
-test('the inbox has no accessibility findings or overflow in three widths and both themes, and works by keyboard', async () => {
+test('the inbox has no accessibility findings or overflow at three widths and in both themes, and works with the keyboard', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   await requestHandoff(server, key, session.id, { reason: 'login', ttlSeconds: 3_600 });
   for (const [operation, order] of [

@@ -61,7 +61,7 @@ const agent = await keyWith(server, { name: 'nightly shop' });
 const KEPT = { input: 'full', output: 'full', days: 3 };
 const made: Record<string, Invocation> = {};
 
-test('a member finds an invocation by its filters', async () => {
+test('a member can find an invocation by state and operation', async () => {
   await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: KEPT }));
   for (const [name, operationId, input] of [
     ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
@@ -200,7 +200,7 @@ test('the page shows a receipt as not verified if the browser has no Web Crypto 
     await watched.assertAccessible();
   }));
 
-test('the page of an invocation links to the session, its replay and the file of a screenshot', () =>
+test('the page of a screenshot invocation links to the image file and to the replay of the session', () =>
   visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await watched.assertAccessible();

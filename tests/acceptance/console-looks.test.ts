@@ -164,17 +164,17 @@ test('on a small screen, the menu button opens the navigation, which closes afte
 
 test('the chosen colour theme is kept after a reload', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
-    const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
-    const light = await paper();
+    const readBackgroundColor = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const light = await readBackgroundColor();
     const toggle = page.getByRole('button', { name: /^Colours/ });
     await toggle.click();
-    assert.equal(await paper(), light);
+    assert.equal(await readBackgroundColor(), light);
     await toggle.click();
-    const dark = await paper();
+    const dark = await readBackgroundColor();
     assert.notEqual(dark, light);
     await page.reload();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
-    assert.equal(await paper(), dark);
+    assert.equal(await readBackgroundColor(), dark);
   }));
 
 for (const width of [800, 1024, 1200, 1300, 1440])

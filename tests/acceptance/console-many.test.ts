@@ -17,7 +17,7 @@ const server = await startServer();
 await insertSessions(server, SESSIONS);
 const link = consoleLink(server);
 
-interface Drawn {
+interface DrawnRows {
   readonly first: number;
   readonly last: number;
   readonly known: number;
@@ -25,7 +25,7 @@ interface Drawn {
 }
 
 /** Returns the first and the last row that are drawn, and whether the rows cover the window without a gap. */
-const drawn = (page: Page): Promise<Drawn> =>
+const readDrawnRows = (page: Page): Promise<DrawnRows> =>
   page.getByRole('list', { name: 'Sessions' }).evaluate((list: unknown) => {
     const { innerHeight }: { innerHeight: number } = Object(globalThis);
     const rows: Array<{ place: number; size: number; top: number; bottom: number }> = [...Object(list).children]
@@ -55,18 +55,18 @@ test('the list scrolls from the newest to the oldest session without gaps', () =
       assert.ok(step < STEPS_MAX, `only ${reached} sessions after ${step} steps`);
       const seen = await eventually(
         `rows after row ${reached} to be drawn`,
-        () => drawn(page),
+        () => readDrawnRows(page),
         one => one.isWhole && one.last > reached,
       );
       assert.ok(seen.first <= reached + 1, `row ${reached + 1} was never drawn; the first is ${seen.first}`);
       reached = seen.last;
       await page.evaluate('scrollBy(0, innerHeight)');
     }
-    assert.equal((await drawn(page)).known, SESSIONS);
+    assert.equal((await readDrawnRows(page)).known, SESSIONS);
     await page.getByRole('link', { name: `Order ${SESSIONS} ` }).waitFor();
   }));
 
-test('an old session can be found by keyboard alone from the first page', () =>
+test('an old session can be found by keyboard alone from the start page', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();

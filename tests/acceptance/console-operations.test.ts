@@ -71,7 +71,7 @@ test('an operation can be created from an example, corrected after errors, publi
     const written = await schema.inputValue();
     await schema.fill(written.replace('"string"', 'string'));
     await page.getByRole('button', { name: 'Save as draft' }).click();
-    await page.getByRole('button', { name: /^Line \d+ is not JSON: expected a value/ }).click();
+    await page.getByRole('button', { name: /^Line \d+ is not valid JSON: expected a value/ }).click();
     assert.match(await page.evaluate<string>('getSelection().toString()'), /^string/);
     await schema.fill(written.replace('"string"', '"strin"'));
     await page.getByRole('button', { name: 'Save as draft' }).click();
@@ -174,7 +174,7 @@ test('errors in browser steps are shown with their line number', () =>
     await page.getByText('Published r1').waitFor();
   }));
 
-test('a viewer can read an operation, but sees no buttons', () =>
+test('a viewer can read an operation, but sees no buttons for changes', () =>
   visitAs(VIEWER, DESK, '', async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByText('This requires the developer role, because it is a real call.').waitFor();

@@ -35,7 +35,7 @@ test('the overview states that there are no sessions in the period', () =>
     await watched.assertAccessible();
   }));
 
-test('the first page shows the usage of the application this week, and other periods can be chosen by keyboard alone', async () => {
+test('the start page shows the usage of the application this week, and other periods can be chosen by keyboard alone', async () => {
   await insertUsageHistory(server);
   await visitSessions(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
@@ -59,7 +59,7 @@ test('the first page shows the usage of the application this week, and other per
   });
 });
 
-test('a failed session is counted under its end reason, which links to the session', () =>
+test('a failed session is counted under its end reason, which links to a list that contains the session', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
     kill(boxOf(server, id).browser);

@@ -141,7 +141,7 @@ test('a snippet can access neither the surrounding console nor any other address
     );
     assert.deepEqual(lines, ['origin: null', ...refused]);
     // The browser logged each refusal to its console.
-    assert.ok(watched.faults.splice(0).every(fault => /^(wrote|asked|threw)/.test(fault)));
+    assert.ok(watched.violations.splice(0).every(fault => /^(wrote|asked|threw)/.test(fault)));
     await page.getByRole('button', { name: 'Release' }).click();
     await page.getByText('The session has ended').waitFor();
   }));

@@ -84,7 +84,7 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
     await dialog.getByLabel('Code').fill(app.generate());
     await dialog.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: 'Recovery codes' }).waitFor();
-    const [recovery = ''] = (await page.getByRole('dialog').locator('pre, code').first().innerText()).split('\n');
+    const [recoveryCode = ''] = (await page.getByRole('dialog').locator('pre, code').first().innerText()).split('\n');
     await page.getByLabel('I have stored it').check();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('10 recovery codes left').waitFor();
@@ -94,7 +94,7 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
     await page.getByText('your authenticator app shows').waitFor();
     await watched.assertAccessible();
     await page.getByRole('button', { name: 'Use a recovery code' }).click();
-    await page.getByLabel('Recovery code').fill(recovery);
+    await page.getByLabel('Recovery code').fill(recoveryCode);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('9 recovery codes left').waitFor();
     await page.getByRole('button', { name: 'Stop using it' }).click();
@@ -104,8 +104,8 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
 });
 
 test('a change that requires a recent proof is made after the person confirms their identity in a dialog', async () => {
-  const phone = new Person(server);
-  await phone.signIn(EMAIL);
+  const person = new Person(server);
+  await person.signIn(EMAIL);
   await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {
     await signIn(page);
     await watched.addAuthenticator();

@@ -110,7 +110,7 @@ function task(name: string, stepsMax: number, work: (user: User) => Promise<void
       await work(user);
       assert.ok(user.steps <= stepsMax, `${user.steps} steps`);
       t.diagnostic(`${user.steps} steps`);
-      assert.deepEqual(watched.faults, []);
+      assert.deepEqual(watched.violations, []);
     } finally {
       await watched.close();
     }
@@ -134,7 +134,7 @@ const titled = (session: CreatedSession, title: string): Promise<unknown> =>
     async () => ((await server.read(session.id)) as Session).lastPage?.title === title,
   );
 
-async function failedYesterday(): Promise<string> {
+async function crashSessionYesterday(): Promise<string> {
   const session = await server.createSession({ userMetadata: { customer: 'harbour-42' } });
   const page = await visit(session, '/shop');
   await titled(session, 'Harbour Shop');
@@ -152,13 +152,13 @@ async function failedYesterday(): Promise<string> {
   return session.id;
 }
 
-const crashed = await failedYesterday();
+const crashedSessionId = await crashSessionYesterday();
 
 task('find the session of customer 42 that failed yesterday, and the reason', 2, async user => {
   await user.goTo('harbour-42 crashed', 'Harbour Shop');
   const why = user.page.getByRole('region', { name: 'Why the session ended' });
   await why.getByText('The browser crashed').waitFor();
-  assert.match(user.page.url(), new RegExp(crashed));
+  assert.match(user.page.url(), new RegExp(crashedSessionId));
 });
 
 task('copy a link to the second of the failure', 3, async user => {
@@ -358,7 +358,7 @@ task('see which requests failed, and send the HAR file to a colleague', 5, async
   await page.getByRole('button', { name: /404 GET.*favicon/ }).waitFor();
   const saving = page.waitForEvent('download');
   await user.click(page.getByRole('button', { name: 'HAR file' }));
-  assert.equal((await saving).suggestedFilename(), `${crashed}.har`);
+  assert.equal((await saving).suggestedFilename(), `${crashedSessionId}.har`);
 });
 
 task('see who released a session, and when', 3, async user => {

@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { chromium, type Locator } from 'playwright-core';
+import { chromium, type Locator, type Page } from 'playwright-core';
 import { type AgentKey, BROWSER_SCOPES } from '../../contract/agent-keys.ts';
+import type { Context } from '../../contract/contexts.ts';
+import type { Session } from '../../contract/sessions.ts';
 import { boxOf, kill } from '../faults/victims.ts';
 import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
+import { waitForVersion } from '../harness/contexts.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { ownerToken, readLimits } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
-import { startServer } from '../harness/server.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await ensureConsoleBuilt();
+const builtFolder = await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
@@ -51,16 +58,49 @@ test("the content security policy allows only the console's own origin", async (
   assert.doesNotMatch(policy.replaceAll(server.url, ''), /unsafe|\*|https?:/);
 });
 
+/** Sends the path unchanged, whereas `fetch` resolves the `..` in it. */
+function getUnresolved(path: string): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(server.url);
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ hostname, port, path, agent: false }, response => {
+      text(response).then(read => resolve({ status: response.statusCode ?? 0, text: read }), reject);
+    });
+    outgoing.on('error', reject).end();
+  });
+}
+
+/** Ways to write `..` and the separator after it. */
+const CLIMBS = [
+  ...['../', '%2e%2e/', '.%2e/', '%2E./', '..%2f', '%2e%2e%2f', '..%5c', '..\\', '%2e%2e\\'],
+  ...['..%252f', '%252e%252e/', '%252e%252e%252f', '..%c0%af', '%c0%ae%c0%ae/', '....//', '..;/', './/../'],
+];
+
 test('no path gives access to files outside the console folder', async () => {
-  for (const path of [
-    '/console/../package.json',
-    '/console/%2e%2e/%2e%2e/package.json',
-    '/console/assets/%2e%2e/x.js',
-  ]) {
-    const text = await (await fetch(`${server.url}${path}`)).text();
-    assert.doesNotMatch(text, /"berth"/);
+  const folder = join(builtFolder, 'console');
+  const page = readFileSync(join(folder, 'index.html'), 'utf8');
+  const outside = ['docs/index.html', 'live-view/index.html'].map(file => join(builtFolder, file));
+  for (const file of [...outside, join(CHECKOUT, 'package.json')]) {
+    assert.ok(existsSync(file), file);
+    const [, climbs = '', rest = ''] = /^((?:\.\.\/)+)(.*)$/.exec(relative(folder, file)) ?? [];
+    const depth = climbs.length / '../'.length;
+    for (const climb of CLIMBS)
+      for (const [from, levels] of [
+        ['', depth],
+        ['assets/', depth + 1],
+        ['/', depth],
+      ] as const)
+        for (const ending of ['', '%00', '%00.html', '%2500.js']) {
+          const path = `/console/${from}${climb.repeat(levels)}${rest}${ending}`;
+          const response = await getUnresolved(path);
+          // Every other path of the console shows its page.
+          if (response.status === 200) assert.equal(response.text, page, path);
+          else assert.ok([400, 404].includes(response.status), `${response.status} for ${path}`);
+          assert.doesNotMatch(response.text, /"name": "berth"/, path);
+        }
+    for (const path of [`/console/${file}`, `/console/${encodeURIComponent(file)}`, `/console/file:${file}`])
+      assert.equal((await getUnresolved(path)).text, page, path);
   }
-  assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);
+  assert.equal((await getUnresolved('/console/assets/none.js')).status, 404);
 });
 
 test('the first visit to the console downloads less than the size limit', async () => {
@@ -77,7 +117,7 @@ test('the first visit to the console downloads less than the size limit', async 
 
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
-test('the printed link signs in, its token is removed from the address, and the person stays signed in after a reload', () =>
+test('the printed link signs the person in, its token is removed from the address, and a reload keeps the person signed in', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
@@ -140,11 +180,17 @@ test('the console refuses an invalid token, and shows the message of the API', a
   const alert = page.getByRole('alert').filter({ hasText: 'Request req_' });
   await alert.waitFor();
   assert.deepEqual(await watched.findings(), []);
-  assert.deepEqual(watched.faults, []);
+  assert.deepEqual(watched.violations, []);
   await watched.close();
 });
 
 // ---- main workflows ------------------------------------------------------------------------------------------------
+
+/** Waits until the page shows the session that was created with the form, and returns its id. */
+async function createdSessionOn(page: Page): Promise<string> {
+  await page.getByRole('heading', { name: 'Session', exact: true }).waitFor();
+  return /sessions\/([0-9a-f-]{36})/.exec(page.url())?.[1] ?? assert.fail(`no session id in ${page.url()}`);
+}
 
 test('a session can be created with the form, watched live, and released', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
@@ -159,8 +205,7 @@ test('a session can be created with the form, watched live, and released', () =>
     await page.getByRole('tab', { name: 'Python' }).click();
     assert.match(await page.getByRole('tabpanel').innerText(), /"timeout": 300/);
     await page.getByRole('button', { name: 'Create session' }).click();
-    await page.getByRole('heading', { name: 'Session', exact: true }).waitFor();
-    const id = /sessions\/([0-9a-f-]{36})/.exec(page.url())?.[1] ?? '';
+    const id = await createdSessionOn(page);
     const made = await server.read(id);
     assert.deepEqual([made.status, made.keepAlive, made.userMetadata], ['RUNNING', true, { run: "it's r-1842" }]);
     await page.getByRole('tab', { name: 'Events' }).click();
@@ -223,7 +268,7 @@ test('sessions can be found by words and filters with the keyboard alone, and a 
     assert.equal(await page.getByRole('alert').count(), 0);
   }));
 
-test('at 1024 pixels the live view is as wide as the page, with DevTools and Connect visible', () =>
+test('at 1024 pixels the live view is wider than 680 pixels, and DevTools and Connect are visible', () =>
   visitSessions(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
@@ -330,7 +375,7 @@ test('a crashed session shows its end reason, settings, key and last frame', () 
     assert.match(page.url(), /key=/);
   }));
 
-test('a context can be created, used in a session, and deleted', () =>
+test('a context can be created, used in a session that saves to it, and deleted', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
@@ -341,13 +386,23 @@ test('a context can be created, used in a session, and deleted', () =>
     await page.getByLabel('Context', { exact: true }).selectOption({ label: 'shop-login' });
     await page.getByLabel('Save to the context').check();
     assert.match(await page.locator('pre').first().innerText(), /"persist": true/);
+    await page.getByRole('button', { name: 'Create session' }).click();
+    const id = await createdSessionOn(page);
+    const { body: contexts } = await server.api<Context[]>('GET', '/v1/browsers/contexts');
+    const context = contexts.find(({ name }) => name === 'shop-login') ?? assert.fail('the context is not listed');
+    assert.equal((await server.read(id)).contextId, context.id);
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
+    await page.getByText('Released by a caller').waitFor();
+    assert.equal((await waitForVersion(server, context.id, 1)).lastSessionId, id);
     await page.getByRole('link', { name: 'Contexts' }).click();
+    await page.getByText(/^version 1, /).waitFor();
     await page.getByRole('button', { name: 'Delete shop-login' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No contexts yet').waitFor();
   }));
 
-test('an agent key can be issued, is shown once, and can be revoked', () =>
+test('an agent key can be issued, used and revoked', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -453,7 +508,7 @@ test('the page lists an active key even if there are many inactive keys', () =>
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list of sessions stays live after a restart of the service, and shows why the service refused a request', () =>
+test('the list of sessions stays live after a 204 for its first stream, and shows why the service refused a request', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
     let requestCount = 0;
@@ -501,26 +556,57 @@ test('an unknown filter in the address shows all sessions, and a session without
     await page.getByText('Recording was off for this session.').waitFor();
   }));
 
-test('limits that are changed in the console take effect', () =>
+test('a limit that is changed in the console takes effect for the next create', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });
     await field.fill('33');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('of 33', { exact: true }).waitFor();
+    const { configured, effective } = await readLimits(server, token);
+    assert.deepEqual(
+      [configured, effective].map(({ browsers }) => browsers.maxCreatesPerMinute),
+      [33, 33],
+    );
+    const { body, headers } = await server.api<Session>('POST', '/v1/browsers/sessions', { body: {} });
+    assert.equal(headers['x-ratelimit-limit'], '33');
+    await server.release(body.id);
   }));
 
-test('the main workflow can be completed by keyboard alone', () =>
+const TABS_MAX = 100;
+
+/** Presses Tab until the element has the focus. */
+async function tabTo(page: Page, element: Locator): Promise<void> {
+  await element.waitFor();
+  for (let presses = 0; presses < TABS_MAX; presses++) {
+    if (await element.evaluate(it => it.matches(':focus'))) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`${element} did not get the focus after ${TABS_MAX} presses of Tab`);
+}
+
+test('a session can be created, its code read, and the session released by keyboard alone', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');
-    const link = page.getByRole('link', { name: 'New session' }).first();
-    for (let presses = 0; presses < 40 && !(await link.evaluate(it => it.matches(':focus'))); presses++)
-      await page.keyboard.press('Tab');
+    await tabTo(page, page.getByRole('link', { name: 'New session' }).first());
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'New session' }).waitFor();
-    await page.getByRole('tab', { name: 'curl' }).focus();
+    await tabTo(page, page.getByLabel('Ends after, minutes'));
+    await page.keyboard.type('5');
+    await tabTo(page, page.getByRole('tab', { name: 'curl' }));
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
     await page.getByRole('tab', { name: 'TypeScript', selected: true }).waitFor();
+    assert.match(await page.getByRole('tabpanel').innerText(), /timeout: 300/);
+    await tabTo(page, page.getByRole('button', { name: 'Create session' }));
+    await page.keyboard.press('Enter');
+    const id = await createdSessionOn(page);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+    await tabTo(page, page.getByRole('button', { name: 'Release' }));
+    await page.keyboard.press('Enter');
+    await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Release' }));
+    await page.keyboard.press('Enter');
+    await page.getByText('Released by a caller').waitFor();
+    assert.equal((await server.read(id)).endReason, 'released');
   }));

@@ -129,7 +129,7 @@ test('a consumer can see, but not decide, an Action that a member must decide', 
   assert.equal((await agent.read(jobId)).body.status, 'awaiting_approval');
 });
 
-test('an end user who does not exist or was deleted cannot decide', async () => {
+test('an end user who does not exist or was deleted cannot decide, and the Actions of a deleted end user are cancelled', async () => {
   const unknown = await agent.prepare('orders.cancel', {
     ...{ input: { orderId: 'A-4' }, endUser: { providerId: 'hosted', subject: 'u_nobody' } },
   });
@@ -139,10 +139,22 @@ test('an end user who does not exist or was deleted cannot decide', async () => 
   assert.equal(approved.status, 200, approved.text);
   const open = await prepare('A-6', lee.consumer.subject);
   assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
+  // The same person who signs in again is another end user.
+  const again = await lab.signIn('lee@example.com');
+  const noConsumer = lee.accessToken.replace(/.{8}$/, '00000000');
+  for (const [accessToken, status] of [
+    [lee.accessToken, 401],
+    [noConsumer, 401],
+    [again.accessToken, 404],
+  ] as const)
+    for (const name of ['actions.get', 'actions.approve', 'actions.refuse']) {
+      const body = { jobId: open.jobId, ...(name === 'actions.get' ? {} : { digest: open.digest }) };
+      assert.equal((await lab.send(name, body, accessToken)).status, status, name);
+    }
   for (const one of [action, open]) {
     const { status, body } = await agent.execute(one);
     assert.deepEqual([status, body.code, body.details?.status], [410, 'expired', 'cancelled']);
     assert.equal((await agent.read(one.jobId)).body.why, 'end_user_deleted');
   }
-  assert.equal(hits('A-5'), 0);
+  for (const orderId of ['A-5', 'A-6']) assert.equal(hits(orderId), 0);
 });

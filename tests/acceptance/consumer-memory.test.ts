@@ -37,9 +37,9 @@ const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Pr
   assert.equal(status, 200, text);
   return body;
 };
-const agentGets = (kim: Kim, key: string, by = agent.key) =>
+const getAsAgent = (kim: Kim, key: string, by = agent.key) =>
   invoke(server, by, 'memory.get', { endUser: endUser(kim), key });
-const agentPuts = (kim: Kim, key: string, value: unknown, more: object = {}, by = agent.key) =>
+const putAsAgent = (kim: Kim, key: string, value: unknown, more: object = {}, by = agent.key) =>
   invoke(
     server,
     by,
@@ -136,13 +136,13 @@ test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () =>
 
 test('an agent can read and write only items that the consumer allowed, and a refusal contains the consent URL', async () => {
   await put(kim, 'address.home', 'Ring 1');
-  const denied = await agentGets(kim, 'address.home');
+  const denied = await getAsAgent(kim, 'address.home');
   assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
   const { consentUrl } = Object((denied.body as unknown as ErrorBody).details);
   assert.equal(consentUrl, `${server.url}/consumer/${lab.appId}/consent/${agent.id}?key=address.home&access=read`);
   const given = await consent(kim, ['address.*']);
   assert.equal(given.agent, 'Shop agent');
-  const read = await agentGets(kim, 'address.home');
+  const read = await getAsAgent(kim, 'address.home');
   assert.equal(read.body.status, 'succeeded', read.text);
   assert.equal(Object(read.body.output).item.value, 'Ring 1');
   for (const [key, by] of [
@@ -151,29 +151,29 @@ test('an agent can read and write only items that the consumer allowed, and a re
     ['plan', agent.key],
     ['address.home', stranger.key],
   ] as const)
-    assert.equal((await agentGets(kim, key, by)).status, 403, key);
-  assert.equal((await agentGets(lee, 'address.home')).status, 403);
-  assert.equal((await agentPuts(kim, 'address.home', 'mine')).status, 403);
-  const none = await agentGets(kim, 'address.nothing');
+    assert.equal((await getAsAgent(kim, key, by)).status, 403, key);
+  assert.equal((await getAsAgent(lee, 'address.home')).status, 403);
+  assert.equal((await putAsAgent(kim, 'address.home', 'mine')).status, 403);
+  const none = await getAsAgent(kim, 'address.nothing');
   assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
 });
 
 test('a memory item records the agent that wrote the item, and a write by an agent can require a version', async () => {
   await consent(kim, ['notes'], { access: 'write' });
-  const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
+  const wrote = await putAsAgent(kim, 'notes', ['likes tea'], { ifVersion: 0 });
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
   const { body } = await send<MemoryItem>(kim, 'memory.get', { key: 'notes' });
   assert.deepEqual([body.value, body.updatedBy], [['likes tea'], { kind: 'agent_key', id: agent.id }]);
-  const late = await agentPuts(kim, 'notes', [], { ifVersion: 0 });
+  const late = await putAsAgent(kim, 'notes', [], { ifVersion: 0 });
   assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'revision_conflict'], late.text);
   assert.deepEqual(Object(late.body.error?.details), { version: body.version });
-  assert.equal((await agentGets(kim, 'notes')).body.status, 'succeeded'); // Consent for writing includes reading.
-  const big = await agentPuts(kim, 'notes', 'x'.repeat(65_535));
+  assert.equal((await getAsAgent(kim, 'notes')).body.status, 'succeeded'); // Consent for writing includes reading.
+  const big = await putAsAgent(kim, 'notes', 'x'.repeat(65_535));
   assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
 });
 
 test('the value that an agent reads is not stored with its call', async () => {
-  const read = await agentGets(kim, 'notes');
+  const read = await getAsAgent(kim, 'notes');
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
     key: agent.key,
   });
@@ -184,13 +184,13 @@ test('consent expires, and consent for all agents applies to every agent', async
   const jo = await lab.signIn('jo@example.com');
   await put(jo, 'name', 'Jo');
   await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
-  assert.equal((await agentGets(jo, 'name', stranger.key)).body.status, 'succeeded');
+  assert.equal((await getAsAgent(jo, 'name', stranger.key)).body.status, 'succeeded');
   const past = await send(jo, 'memory.consent', {
     ...{ keyId: '*', keys: ['*'], access: 'read', expiresAt: '2020-01-01T00:00:00.000Z' },
   });
   assert.deepEqual(refusal(past), [400, 'invalid_request']);
   await sql('update consumer_consents set expires_at = created_at where consumer_id = $1', [jo.consumer.id]);
-  assert.equal((await agentGets(jo, 'name')).status, 403);
+  assert.equal((await getAsAgent(jo, 'name')).status, 403);
   for (const keys of [['A*'], ['*a'], ['a**'], [''], []])
     assert.equal((await send(jo, 'memory.consent', { keyId: '*', keys, access: 'read' })).status, 400, String(keys));
   const unknown = await send(jo, 'memory.consent', { keyId: jo.consumer.id, keys: ['a'], access: 'read' });
@@ -202,13 +202,13 @@ test('a read or write that starts after the response to a withdrawal of consent 
   for (let round = 0; round < 3; round += 1) {
     await put(ann, 'secret', round);
     const { id } = await consent(ann, ['secret'], { access: 'write' });
-    assert.equal((await agentGets(ann, 'secret')).body.status, 'succeeded');
+    assert.equal((await getAsAgent(ann, 'secret')).body.status, 'succeeded');
     let isWithdrawn = false;
     const late: string[] = [];
     const busy = Array.from({ length: 4 }, async (_, n) => {
       for (let call = 0; call < 3; call += 1) {
         const began = isWithdrawn;
-        const { body } = n % 2 ? await agentGets(ann, 'secret') : await agentPuts(ann, 'secret', `${n} ${call}`);
+        const { body } = n % 2 ? await getAsAgent(ann, 'secret') : await putAsAgent(ann, 'secret', `${n} ${call}`);
         if (began && body.status === 'succeeded') late.push(body.id);
       }
     });
@@ -219,7 +219,7 @@ test('a read or write that starts after the response to a withdrawal of consent 
     assert.deepEqual([status, late], [200, []]);
     // Nothing was written with this consent after the response to the withdrawal.
     assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, after.body);
-    assert.equal((await agentGets(ann, 'secret')).status, 403);
+    assert.equal((await getAsAgent(ann, 'secret')).status, 403);
   }
 });
 
@@ -266,7 +266,7 @@ test('the session list of a consumer marks the current session, and the consumer
   assert.equal((await send(other, 'session.get')).status, 401);
 });
 
-async function exported(who: Kim): Promise<Map<string, string>> {
+async function exportProfile(who: Kim): Promise<Map<string, string>> {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/profile.export`;
   const headers = { authorization: `Bearer ${who.accessToken}`, 'content-type': 'application/json' };
   const reply = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
@@ -294,8 +294,8 @@ test('the export contains all data of the consumer and no data of other consumer
   const written = await Promise.all(keys.map(key => put(max, key, `value of ${key}`)));
   assert.ok(written.every(({ status }) => status === 200));
   const { id } = await consent(max, ['item.*']);
-  const read = await agentGets(max, 'item.000');
-  const files = await exported(max);
+  const read = await getAsAgent(max, 'item.000');
+  const files = await exportProfile(max);
   const file = (name: string) => JSON.parse(files.get(name) ?? assert.fail([...files.keys()].join(' ')));
   assert.deepEqual([file('profile.json').displayName, file('profile.json').metadata], ['Max', { tier: 'gold' }]);
   assert.deepEqual(
@@ -319,7 +319,7 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   await put(second, 'both', 'second');
   await put(second, 'only.second', 'kept');
   await consent(second, ['*']);
-  const read = await agentGets(second, 'only.second');
+  const read = await getAsAgent(second, 'only.second');
   const link = (by: Kim, accessToken: string) => send<ConsumerProfile>(by, 'profile.link', { accessToken });
   assert.deepEqual(refusal(await link(main, main.accessToken)), [400, 'invalid_grant']);
   assert.deepEqual(refusal(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
@@ -339,9 +339,9 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   );
   // The consent was given for the memory of `second` before the link. After `main` gives consent, agents may use the
   // name of either consumer.
-  assert.equal((await agentGets(second, 'only.second')).status, 403);
+  assert.equal((await getAsAgent(second, 'only.second')).status, 403);
   await consent(main, ['*']);
-  assert.equal((await agentGets(second, 'both')).body.status, 'succeeded');
+  assert.equal((await getAsAgent(second, 'both')).body.status, 'succeeded');
   await server.advance(301_000);
   const stale = await lab.signIn('third@example.com');
   assert.deepEqual(refusal(await link(main, stale.accessToken)), [401, 'insufficient_user_authentication']);
@@ -381,11 +381,11 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   await send(gone, 'profile.update', { displayName: 'Gone Person' });
   await put(gone, 'private', 'text');
   await consent(gone, ['*'], { keyId: '*' });
-  const read = await agentGets(gone, 'private');
+  const read = await getAsAgent(gone, 'private');
   assert.equal(read.body.status, 'succeeded', read.text);
   assert.equal((await send(gone, 'profile.delete')).status, 202);
   assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
-  const after = await agentGets(gone, 'private');
+  const after = await getAsAgent(gone, 'private');
   assert.deepEqual(refusal(after as never), [400, 'invalid_request'], after.text);
   const left = await sql(
     `select 'memory' what from consumer_memory where consumer_id = $1
@@ -421,7 +421,7 @@ test('concurrent writes during the deletion of a consumer leave no items or cons
   }
 });
 
-test('the audit log records changes of memory and consents, without keys or values', async () => {
+test('the audit log records changes to memory and consents, without keys or values', async () => {
   for (const action of [
     'memory.written',
     'memory.deleted',

@@ -102,7 +102,7 @@ test('a consumer who declines is redirected with an error and the state', async 
   );
 });
 
-test('nobody can sign in with a disabled or removed provider, and existing sessions stay signed in', async () => {
+test('nobody can sign in with a disabled or removed provider, and existing sessions remain valid', async () => {
   const { refreshToken } = await signIn('kim');
   const { begun, redirectTo } = await returned('lee');
   const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });

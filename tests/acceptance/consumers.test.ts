@@ -21,7 +21,7 @@ const server = await startServer({ clock: 'test' });
 const owner = await Person.owner(server);
 const lab = await ConsumerFixture.of(server, owner);
 
-test('nobody can sign in without a configuration, and the public configuration does not mention consumers', async () => {
+test('nobody can sign in if no sign-in method is configured, and the public configuration does not mention consumers', async () => {
   const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
   const { body, headers } = await owner.get<ApplicationIdentity>(`/v1/applications/${id}/identity`);
   assert.deepEqual([body.hosted.methods, body.revision, headers.etag], [[], 0, '"0"']);
@@ -48,7 +48,7 @@ test('the public configuration of an application lists the sign-in providers of 
 
 test('a consumer signs in with an e-mailed code, and the application exchanges the code from the redirect', async () => {
   const begun = await lab.begin({ loginHint: 'kim@example.com' });
-  const page = await lab.fromPage<HostedSignIn>('hosted.describe', { signIn: begun.signIn });
+  const page = await lab.sendFromPage<HostedSignIn>('hosted.describe', { signIn: begun.signIn });
   assert.equal(page.status, 200, page.text);
   assert.deepEqual(
     [page.body.application.name, page.body.loginHint, page.body.returnsTo, page.body.registration],
@@ -105,14 +105,14 @@ test('a consumer sets a password with an e-mailed code, which ends earlier sessi
   const before = await lab.signIn('pass@example.com');
   const begun = await lab.begin();
   const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
-  const sent = await lab.fromPage<EmailCodeSent>('hosted.register', given);
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', given);
   assert.equal(sent.status, 202, sent.text);
   const code = await lab.codeMailedTo('pass@example.com');
-  const done = await lab.fromPage('hosted.verify', { signIn: begun.signIn, ticket: sent.body.ticket, code });
+  const done = await lab.sendFromPage('hosted.verify', { signIn: begun.signIn, ticket: sent.body.ticket, code });
   assert.equal(done.status, 200, done.text);
   assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
   const next = await lab.begin();
-  const signedIn = await lab.fromPage<HostedSignInResult>('hosted.password', { ...given, signIn: next.signIn });
+  const signedIn = await lab.sendFromPage<HostedSignInResult>('hosted.password', { ...given, signIn: next.signIn });
   assert.equal(signedIn.status, 200, signedIn.text);
   assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
 });
@@ -124,7 +124,7 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   const verifier = 'v'.repeat(43);
   const asked = { redirectUri, codeChallenge: challengeOf(verifier), transport: 'cookie' };
   const begin = async (): Promise<string> => {
-    const { body, text } = await lab.fromPage<{ authorizationUrl: string }>('session.start', asked, headers);
+    const { body, text } = await lab.sendFromPage<{ authorizationUrl: string }>('session.start', asked, headers);
     assert.match(body.authorizationUrl ?? text, new RegExp(`^${origin}/consumer/signin/`));
     return body.authorizationUrl.split('/').at(-1) ?? '';
   };
@@ -135,21 +135,25 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
       body,
       headers: set,
       text,
-    } = await lab.fromPage<ConsumerTokens>('session.exchange', { code, codeVerifier: verifier, redirectUri }, headers);
+    } = await lab.sendFromPage<ConsumerTokens>(
+      'session.exchange',
+      { code, codeVerifier: verifier, redirectUri },
+      headers,
+    );
     assert.equal(status, 200, text);
     assert.deepEqual([body.accessToken, body.refreshToken], [undefined, undefined]);
     return set['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail(text);
   };
   const signIn = await begin();
-  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
   const code = await lab.codeMailedTo('page@example.com');
-  const verified = await lab.fromPage<HostedSignInResult>(
+  const verified = await lab.sendFromPage<HostedSignInResult>(
     'hosted.verify',
     { signIn, ticket: sent.body.ticket, code },
     headers,
   );
   let cookie = await enter(verified.body.redirectTo);
-  const own = <Body>(name: string, body: object = {}) => lab.fromPage<Body>(name, body, { ...headers, cookie });
+  const own = <Body>(name: string, body: object = {}) => lab.sendFromPage<Body>(name, body, { ...headers, cookie });
   const authenticator = new Authenticator(origin);
   const options = await own<PasskeyChallenge>('passkeys.options');
   assert.equal(options.status, 200, options.text);
@@ -160,9 +164,9 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   cookie = added.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
   assert.equal((await own<ConsumerSession>('session.get')).body.acr, 'phr');
   const again = await begin();
-  const challenge = await lab.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn: again }, headers);
+  const challenge = await lab.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn: again }, headers);
   const response = authenticator.get(challenge.body.publicKey);
-  const done = await lab.fromPage<HostedSignInResult>(
+  const done = await lab.sendFromPage<HostedSignInResult>(
     'hosted.passkey',
     { signIn: again, ticket: challenge.body.ticket, response },
     headers,
@@ -182,7 +186,7 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   assert.equal((await own('passkeys.options')).status, 200);
 });
 
-test('a profile can be changed field by field, and its limits are checked', async () => {
+test('a profile can be changed field by field, and invalid values are refused', async () => {
   const { accessToken } = await lab.signIn('profile@example.com');
   const first = await lab.send<ConsumerProfile>(
     'profile.update',

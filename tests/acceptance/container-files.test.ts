@@ -40,7 +40,7 @@ test('compose.yaml matches the Compose schema', () => {
   assert.notDeepEqual(complaints({ services: { berth: { imag: 'berth' } } }), []);
 });
 
-test('compose.yaml gives the server the rights described in the guide, and requires each secret that has no default', () => {
+test('compose.yaml gives the server the privileges described in the guide, and requires each secret that has no default', () => {
   const { services } = parse(read('compose.yaml'));
   const { user, read_only, cap_drop, security_opt } = services.berth;
   assert.deepEqual({ user, read_only, cap_drop }, { user: '1000:1000', read_only: true, cap_drop: ['ALL'] });

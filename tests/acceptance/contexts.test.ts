@@ -46,7 +46,7 @@ async function leave(id: string, mark: string): Promise<string> {
   return session.id;
 }
 
-async function finds(id: string, mark: string): Promise<void> {
+async function assertMarks(id: string, mark: string): Promise<void> {
   const session = await server.createSession({ contextId: id, keepAlive: true });
   await runOnPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, secure), allMarks(mark));
@@ -68,7 +68,7 @@ test('a session restores all kinds of storage that the previous session saved', 
     await leaveMarks(page, plain, 'two');
   });
   await waitForVersion(server, id, 2);
-  await finds(id, 'two');
+  await assertMarks(id, 'two');
   const context = await readContext(server, id);
   assert.equal(context.version, 2, 'the last session has saved nothing');
   assert.equal(context.lastSessionId, session.id);
@@ -153,13 +153,13 @@ test('an earlier version of a context can be restored, and a fork is independent
   const restored = await server.api<Context>('POST', `${CONTEXTS}/${id}/restore`, { body: { version: 1 } });
   assert.equal(restored.status, 200, restored.text);
   assert.equal(restored.body.version, 3);
-  await finds(id, 'first');
+  await assertMarks(id, 'first');
   const forked = await server.api<Context>('POST', `${CONTEXTS}/${id}/fork`, { body: { version: 2, name: 'Fork' } });
   assert.equal(forked.status, 201, forked.text);
   assert.equal(forked.body.version, 1);
-  await finds(forked.body.id, 'second');
+  await assertMarks(forked.body.id, 'second');
   assert.equal((await server.api('DELETE', `${CONTEXTS}/${id}`)).status, 204);
-  await finds(forked.body.id, 'second');
+  await assertMarks(forked.body.id, 'second');
   assert.equal(
     (await server.api('POST', `${CONTEXTS}/${forked.body.id}/restore`, { body: { version: 9 } })).status,
     404,
@@ -266,7 +266,7 @@ test('the official client creates, reads and deletes contexts', async () => {
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
-test('a request for a context without a key is refused, and a key of another application gets 404', async () => {
+test('context requests without a key get 401, and those with a key of another application get 404', async () => {
   const { id } = await createContext(server);
   const other = await otherApplicationKey(server);
   for (const [method, path, body] of [

@@ -25,7 +25,7 @@ const call = (orderId: string) => {
   calls += 1;
   return invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
 };
-const sentWith = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
+const receivedHeaders = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
 
 test('a credential can be written, and is returned without its value', async () => {
   const made = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
@@ -86,36 +86,36 @@ test('each type of credential can be stored, and equal values have equal fingerp
     five: { type: 'file', value: { name: 'a.p12', base64: 'AAEC' }, hosts },
     six: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
   };
-  const prints = new Map<string, string>();
+  const fingerprints = new Map<string, string>();
   for (const [id, body] of Object.entries(all)) {
     const { status, body: made, text } = await owner.writeCredential(id, body);
     assert.equal(status, 201, text);
-    prints.set(id, made.fingerprint);
+    fingerprints.set(id, made.fingerprint);
   }
-  assert.equal(prints.get('one'), prints.get('six'));
-  assert.equal(new Set(prints.values()).size, 5);
+  assert.equal(fingerprints.get('one'), fingerprints.get('six'));
+  assert.equal(new Set(fingerprints.values()).size, 5);
   const token = await ownerToken(server);
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const path = `/v1/applications/${other.body.id}/credentials/one`;
   const elsewhere = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
   assert.equal(elsewhere.status, 201, elsewhere.text);
-  assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'the fingerprint differs between applications');
+  assert.notEqual(elsewhere.body.fingerprint, fingerprints.get('one'), 'the fingerprint differs between applications');
 });
 
 test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
-  assert.equal(sentWith('bearer')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeaders('bearer')?.authorization, 'Bearer first-key-of-the-shop');
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'header', header: 'X-Api-Key' }));
   await call('header');
-  assert.equal(sentWith('header')?.['x-api-key'], 'first-key-of-the-shop');
+  assert.equal(receivedHeaders('header')?.['x-api-key'], 'first-key-of-the-shop');
   for (const [id, pair] of [
     ['one', 'me:p4ssw0rd'],
     ['three', 'me:s3cret-of-me'],
   ] as const) {
     await owner.publish('orders.cancel', bound({ credentialId: id, as: 'basic' }));
     await call(id);
-    assert.equal(sentWith(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
+    assert.equal(receivedHeaders(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
   }
   for (const auth of [
     { credentialId: 'one', as: 'bearer' },
@@ -152,15 +152,15 @@ test('a call that is running during a rotation uses the old value, and the next 
   await call('after');
   held[0]?.();
   assert.equal((await running).body.status, 'succeeded');
-  assert.equal(sentWith('held')?.authorization, 'Bearer first-key-of-the-shop');
-  assert.equal(sentWith('after')?.authorization, 'Bearer second-key-of-the-shop');
+  assert.equal(receivedHeaders('held')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeaders('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
 
 test('the previous value of a credential can be restored for a day, and is then deleted', async () => {
   const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
   assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
   await call('back');
-  assert.equal(sentWith('back')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeaders('back')?.authorization, 'Bearer first-key-of-the-shop');
   await server.advance(25 * HOUR_MS);
   const versions = () =>
     queryRows(
@@ -173,7 +173,7 @@ test('the previous value of a credential can be restored for a day, and is then 
   assert.deepEqual([none.status, none.body.code], [410, 'gone']);
 });
 
-test('the audit log records changes and uses of credentials, but not their values', async () => {
+test('the audit log records changes to credentials and uses of them, but not their values', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
   const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
   const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
@@ -188,8 +188,8 @@ test('the audit log records changes and uses of credentials, but not their value
 
 test('a credential of a published operation can be deleted only by force, and calls of the operation are then refused', async () => {
   assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
-  const inUse = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
-  assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready']);
+  const refusedDeletion = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
+  assert.deepEqual([refusedDeletion.status, refusedDeletion.body.code], [409, 'not_ready']);
   assert.equal((await owner.send('DELETE', 'credentials/shop-api?force=true', { ifMatch: '"3"' })).status, 204);
   const before = upstream.received().length;
   const refused = await call('gone');

@@ -88,7 +88,7 @@ test('a successful call captures the cost of its browser seconds, and its receip
   assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged in addition');
 });
 
-test('a call that fails after it has started is charged for the metered use', async () => {
+test('a call that fails after it has started is charged for its metered usage', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
@@ -113,7 +113,7 @@ test('maxCost limits the hold, and a call that reaches maxCost fails with cost_l
   await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
 });
 
-test('a write that reaches maxCost fails with cost_limit as well, and is charged for its use', async () => {
+test('a write that reaches maxCost fails with cost_limit, and is charged for its usage', async () => {
   const { key: writing } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   const { body, text } = await invoke(
     ...([server, writing, 'browser.steps', { url: input.url, steps: [{ do: 'sleep', ms: 10_000 }] }] as const),

@@ -70,7 +70,7 @@ for (const path of ['/orders/refused', '/orders/broken'])
 
 const released = () => eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
 
-test('a successful call of a built-in operation captures its price and its metered use', async () => {
+test('a successful call of a built-in operation captures its price and its metered usage', async () => {
   const before = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', input);
   assert.equal(body.status, 'succeeded', text);
@@ -80,7 +80,7 @@ test('a successful call of a built-in operation captures its price and its meter
   assert.equal(before.balance - after.balance, body.cost.captured);
 });
 
-test('a failed call of a built-in operation captures its metered use, but not its price', async () => {
+test('a failed call of a built-in operation captures its metered usage, but not its price', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.ok(body.cost.captured > 0);
@@ -96,7 +96,7 @@ test('a call in an existing session holds and captures only its price', async ()
   await released();
 });
 
-test('maxCost limits the sum of price and metered use, and a maxCost that does not cover the price and one second is refused', async () => {
+test('maxCost limits the sum of price and metered usage, and a maxCost that does not cover the price and one second is refused', async () => {
   const slow = { url: `${pages.url}/slow` };
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
   assert.equal(body.error?.code, 'cost_limit', text);

@@ -89,7 +89,7 @@ test('a session with a time limit below five minutes holds credit only for its t
   await server.release(id);
 });
 
-test('each minute the use, including network traffic, is captured and the hold is extended', async () => {
+test('each minute the usage, including network traffic, is captured and the hold is extended', async () => {
   const before = (await credits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -117,33 +117,33 @@ test('each minute the use, including network traffic, is captured and the hold i
 });
 
 test('a session whose hold cannot be extended gets a warning a minute in advance, and then ends with credit_exhausted', async () => {
-  const poor = await startServer({
+  const lowCreditServer = await startServer({
     clock: 'test',
     env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
   });
-  const path = `/v1/applications/${poor.applicationId}/credits`;
-  const key = await ownerToken(poor);
-  await grant(HOLD + 30_000, poor);
-  const { id } = await poor.createSession({ keepAlive: true });
-  const noticed = async (): Promise<boolean> => {
-    await poor.advance(10_000);
-    return (await eventsOf(poor, id, 'session.credit_low')).length > 0;
+  const path = `/v1/applications/${lowCreditServer.applicationId}/credits`;
+  const key = await ownerToken(lowCreditServer);
+  await grant(HOLD + 30_000, lowCreditServer);
+  const { id } = await lowCreditServer.createSession({ keepAlive: true });
+  const isNoticed = async (): Promise<boolean> => {
+    await lowCreditServer.advance(10_000);
+    return (await eventsOf(lowCreditServer, id, 'session.credit_low')).length > 0;
   };
-  await eventually('the notice', noticed);
-  assert.equal((await poor.read(id)).status, 'RUNNING');
+  await eventually('the notice', isNoticed);
+  assert.equal((await lowCreditServer.read(id)).status, 'RUNNING');
   const later = async (): Promise<Session> => {
-    await poor.advance(10_000);
-    return poor.read(id);
+    await lowCreditServer.advance(10_000);
+    return lowCreditServer.read(id);
   };
   const ended = await eventually('the session to end', later, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'credit_exhausted']);
-  const [notice] = await eventsOf(poor, id, 'session.credit_low');
-  const [decided] = await eventsOf(poor, id, 'session.end_decided');
+  const [notice] = await eventsOf(lowCreditServer, id, 'session.credit_low');
+  const [decided] = await eventsOf(lowCreditServer, id, 'session.end_decided');
   const noticeMs = Date.parse(decided?.time ?? '') - Date.parse(notice?.time ?? '');
   assert.ok(noticeMs >= MINUTE_MS, `${noticeMs} ms of notice`);
-  assert.equal((await eventsOf(poor, id, 'credit.exhausted')).length, 1);
-  assert.equal((await eventsOf(poor, id, 'credit.low')).length, 1);
-  const { reserved, balance } = (await poor.api<Credits>('GET', path, { key })).body;
+  assert.equal((await eventsOf(lowCreditServer, id, 'credit.exhausted')).length, 1);
+  assert.equal((await eventsOf(lowCreditServer, id, 'credit.low')).length, 1);
+  const { reserved, balance } = (await lowCreditServer.api<Credits>('GET', path, { key })).body;
   assert.equal(reserved, 0);
   const [used, seconds] = [HOLD + 30_000 - balance, secondsOf(ended)];
   assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);

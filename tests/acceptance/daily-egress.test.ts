@@ -21,12 +21,12 @@ const opened: Browser[] = [];
 after(() => Promise.all(opened.map(browser => browser.close().catch(() => {}))));
 
 const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.egressBytesPerDay;
-const laterUsed = async (): Promise<number> => {
+const advanceAndReadUsedBytes = async (): Promise<number> => {
   await server.advance(COUNT_MS);
   return used();
 };
-const counted = (minBytes: number): Promise<number> =>
-  eventually('the bytes to be counted', laterUsed, bytes => bytes >= minBytes);
+const waitForCountedBytes = (minBytes: number): Promise<number> =>
+  eventually('the bytes to be counted', advanceAndReadUsedBytes, bytes => bytes >= minBytes);
 
 async function download(session: CreatedSession): Promise<void> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -41,11 +41,11 @@ async function download(session: CreatedSession): Promise<void> {
 test('the bytes of all sessions are counted, and the count is kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
-  const before = await counted(BIG_BYTES);
+  const before = await waitForCountedBytes(BIG_BYTES);
   await server.restart('SIGKILL');
   assert.ok((await used()) >= before);
   await download(session);
-  const both = await counted(before + BIG_BYTES);
+  const both = await waitForCountedBytes(before + BIG_BYTES);
   await server.release(session.id);
   assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
 });
@@ -56,7 +56,7 @@ test('when the daily bytes are used up, sessions end, and creates are refused un
   const limit = (await used()) + BIG_BYTES / 2;
   await setLimits(server, token, { egressBytesPerDay: limit });
   await download(first);
-  await counted(limit);
+  await waitForCountedBytes(limit);
   for (const { id } of [first, second]) {
     const { status, endReason } = await server.waitUntilEnded(id);
     assert.deepEqual([status, endReason], ['ERROR', 'egress_limit']);

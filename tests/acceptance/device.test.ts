@@ -5,7 +5,7 @@ import * as client from 'openid-client';
 import type { Application, ApplicationPage } from '../../contract/applications.ts';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
-import { type CollectedToken, DEVICE_GRANT, type DeviceState, type StartedDevice } from '../../contract/device.ts';
+import { type CollectedToken, DEVICE_GRANT_TYPE, type DeviceState, type StartedDevice } from '../../contract/device.ts';
 import type { Token } from '../../contract/tokens.ts';
 import { DEVICE_TOKENS, DeviceFixture, START } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
@@ -27,14 +27,14 @@ const statusWith = async (key: string): Promise<number> =>
 
 // ---- an unmodified OAuth client -------------------------------------------------------------------------------------
 
-const discovered = (): Promise<client.Configuration> =>
+const discoverServer = (): Promise<client.Configuration> =>
   client.discovery(new URL(server.url), 'openid-client-test', undefined, client.None(), {
     algorithm: 'oauth2',
     execute: [client.allowInsecureRequests],
   });
 
 test('openid-client discovers the service, waits for the approval, and revokes its token', async () => {
-  const configuration = await discovered();
+  const configuration = await discoverServer();
   assert.ok(configuration.serverMetadata().device_authorization_endpoint?.startsWith(server.url));
   const started = await client.initiateDeviceAuthorization(configuration, { scope: 'applications:read keys:write' });
   assert.equal(started.verification_uri, `${server.url}/device`);
@@ -52,7 +52,7 @@ test('openid-client discovers the service, waits for the approval, and revokes i
 });
 
 test('openid-client gets an error when the request is denied', async () => {
-  const configuration = await discovered();
+  const configuration = await discoverServer();
   const started = await client.initiateDeviceAuthorization(configuration, {});
   const polling = client.pollDeviceAuthorizationGrant(configuration, started);
   const refused = assert.rejects(polling, { error: 'access_denied', status: 400 });
@@ -80,7 +80,12 @@ test('a start request returns 200 for a form and 201 for JSON, and the token can
 
   const asJson = await devices.start();
   await devices.approve(asJson);
-  const fields = { grant_type: DEVICE_GRANT, device_code: asJson.device_code, client_id: 'my-agent', unknown: 'x' };
+  const fields = {
+    grant_type: DEVICE_GRANT_TYPE,
+    device_code: asJson.device_code,
+    client_id: 'my-agent',
+    unknown: 'x',
+  };
   const collectedAsForm = await devices.sendWithoutCredential<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
   assert.equal(collectedAsForm.status, 200, collectedAsForm.text);
   assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
@@ -172,14 +177,14 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
     [START, 'invalid_request', { client_id: 'my agent' }],
     [START, 'invalid_request', { client_id: 'my-agent', code_challenge: 'x'.repeat(43) }],
     [DEVICE_TOKENS, 'unsupported_grant_type', { grant_type: 'refresh_token', client_id: 'my-agent' }],
-    [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT, device_code: started.device_code }],
+    [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT_TYPE, device_code: started.device_code }],
     [
       DEVICE_TOKENS,
       'invalid_grant',
-      { grant_type: DEVICE_GRANT, device_code: started.device_code, client_id: 'other' },
+      { grant_type: DEVICE_GRANT_TYPE, device_code: started.device_code, client_id: 'other' },
     ],
-    [DEVICE_TOKENS, 'invalid_grant', { grant_type: DEVICE_GRANT, device_code: 'bdc_x', client_id: 'my-agent' }],
-    [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT, client_id: 'my-agent' }],
+    [DEVICE_TOKENS, 'invalid_grant', { grant_type: DEVICE_GRANT_TYPE, device_code: 'bdc_x', client_id: 'my-agent' }],
+    [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT_TYPE, client_id: 'my-agent' }],
   ];
   for (const [path, error, body] of asked) {
     const response = await devices.sendWithoutCredential(path, body);

@@ -23,20 +23,20 @@ pages.set('/framed', FRAMED.replace('PORT', String(pages.port)));
 await ensureConsoleBuilt();
 const server = await startServer({ pages });
 
-interface Desk {
+interface DevtoolsFixture {
   readonly session: CreatedSession;
   readonly page: Page;
   readonly link: string;
   readonly end: () => Promise<void>;
 }
 
-const agents: Browser[] = [];
-after(() => Promise.all(agents.map(agent => agent.close())));
+const agentBrowsers: Browser[] = [];
+after(() => Promise.all(agentBrowsers.map(agent => agent.close())));
 
-async function openDesk(path = '/known', settings: object = {}): Promise<Desk> {
+async function openSessionWithDevtools(path = '/known', settings: object = {}): Promise<DevtoolsFixture> {
   const session = await server.createSession({ keepAlive: true, browserSettings: settings });
   const agent = await chromium.connectOverCDP(session.connectUrl);
-  agents.push(agent);
+  agentBrowsers.push(agent);
   const page = agent.contexts()[0]?.pages()[0];
   assert.ok(page);
   await page.goto(pages.a + path);
@@ -58,7 +58,7 @@ function socketOf(link: string): string {
 }
 
 test('the Elements and Console panels show a jailed page while its agent continues to work', async () => {
-  const { session, page, link, end } = await openDesk();
+  const { session, page, link, end } = await openSessionWithDevtools();
   const watched = await openWatchedPage(DESK, server.url);
   const { page: view } = watched;
   await view.goto(link);
@@ -86,14 +86,16 @@ test('the Elements and Console panels show a jailed page while its agent continu
     told.map(({ type }) => type),
     ['devtools.opened', 'devtools.closed'],
   );
-  const faults = watched.faults.filter(fault => TEST_ENGINE === 'chromium' || !fault.includes('Request Autofill.'));
-  assert.deepEqual(faults, [], 'no request to other hosts and no violation of the content security policy');
+  const violations = watched.violations.filter(
+    fault => TEST_ENGINE === 'chromium' || !fault.includes('Request Autofill.'),
+  );
+  assert.deepEqual(violations, [], 'no request to other hosts and no violation of the content security policy');
   await watched.close();
   await end();
 });
 
 test('the live view links to DevTools for viewers who may take control', async () => {
-  const { session, end } = await openDesk();
+  const { session, end } = await openSessionWithDevtools();
   const watched = await openWatchedPage(DESK, server.url);
   const { debuggerUrl } = await linksOf(session.id);
   await watched.page.goto(debuggerUrl);
@@ -104,17 +106,17 @@ test('the live view links to DevTools for viewers who may take control', async (
   await watched.page.goto(`${debuggerUrl}&readOnly=true`);
   await watched.page.getByRole('button', { name: 'Known' }).waitFor();
   assert.equal(await link.isVisible(), false);
-  assert.deepEqual(watched.faults, []);
+  assert.deepEqual(watched.violations, []);
   await watched.close();
   await end();
 });
 
 test('the live tab of the console opens DevTools with one click', () =>
-  visitSessions(server, consoleLink(server), DESK, async ({ page: desk }) => {
-    const { session, end } = await openDesk();
-    await desk.getByRole('link', { name: session.id }).click();
-    const opened = desk.waitForEvent('popup');
-    const view = desk.frameLocator('iframe[title="Live view of the session"]');
+  visitSessions(server, consoleLink(server), DESK, async ({ page: consolePage }) => {
+    const { session, end } = await openSessionWithDevtools();
+    await consolePage.getByRole('link', { name: session.id }).click();
+    const opened = consolePage.waitForEvent('popup');
+    const view = consolePage.frameLocator('iframe[title="Live view of the session"]');
     await view.getByRole('link', { name: 'DevTools' }).click();
     const devtools = await opened;
     await devtools.getByRole('tree', { name: 'Page DOM' }).getByText('A known heading').first().waitFor();
@@ -123,7 +125,7 @@ test('the live tab of the console opens DevTools with one click', () =>
   }));
 
 test('the DevTools files can be cached forever, and their content security policy allows only these files and the socket', async () => {
-  const { link, end } = await openDesk();
+  const { link, end } = await openSessionWithDevtools();
   const first = await sendRequest(link, {});
   assert.equal(first.status, 302);
   const location = String(first.headers.location);
@@ -149,17 +151,17 @@ test('the DevTools files can be cached forever, and their content security polic
 });
 
 test('DevTools cannot be opened with a view-only, altered or revoked address', async () => {
-  const { session, link, end } = await openDesk();
+  const { session, link, end } = await openSessionWithDevtools();
   const watching = await linksOf(session.id, '?readOnly=true');
   const view = watching.pages[0];
   assert.equal(view?.devtoolsUrl, undefined);
-  const sneaked = new URL(link);
-  sneaked.searchParams.set('token', new URL(view?.debuggerUrl ?? '').searchParams.get('token') ?? '');
+  const urlWithViewToken = new URL(link);
+  urlWithViewToken.searchParams.set('token', new URL(view?.debuggerUrl ?? '').searchParams.get('token') ?? '');
   const altered = new URL(link);
   altered.searchParams.set('token', `${altered.searchParams.get('token')?.slice(0, -3)}abc`);
   const elsewhere = new URL(link);
   elsewhere.searchParams.set('page', 'F'.repeat(32));
-  for (const url of [sneaked.href, altered.href, elsewhere.href]) {
+  for (const url of [urlWithViewToken.href, altered.href, elsewhere.href]) {
     assert.equal((await sendRequest(url, {})).status, 403, url);
     assert.equal((await refusedUpgrade(socketOf(url))).status, 403);
   }
@@ -173,7 +175,7 @@ test('DevTools cannot be opened with a view-only, altered or revoked address', a
 });
 
 test('the DevTools socket gives access only to its page and the frames of the page', async () => {
-  const { session, page, link, end } = await openDesk('/framed');
+  const { session, page, link, end } = await openSessionWithDevtools('/framed');
   const other = await page.context().newPage();
   await other.goto(`${pages.a}/next`);
   const targetId = (await linksOf(session.id)).pages.find(({ url }) => url.endsWith('/next'))?.id;
@@ -221,7 +223,7 @@ test('the DevTools socket gives access only to its page and the frames of the pa
 });
 
 test('the overrides of the agent are restored when DevTools clears its own overrides, and a paused page continues when DevTools is closed', async () => {
-  const { page, link, end } = await openDesk();
+  const { page, link, end } = await openSessionWithDevtools();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
@@ -261,7 +263,7 @@ test('the overrides of the agent are restored when DevTools clears its own overr
 });
 
 test('DevTools commands are refused while a viewer has control, and DevTools is notified when the page or session ends', async () => {
-  const { session, page, link, end } = await openDesk('/known', { takeover: 'refuse' });
+  const { session, page, link, end } = await openSessionWithDevtools('/known', { takeover: 'refuse' });
   const debug = await linksOf(session.id);
   const viewer = await LiveViewer.open(debug.debuggerUrl);
   await viewer.takeControl();

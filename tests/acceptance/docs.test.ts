@@ -75,7 +75,7 @@ test('a missing page returns 404, with the error body for programs and a page wi
   assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
-test('the site escapes markup in a document', async () => {
+test('the page of a document contains no script except those of the site', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });
@@ -95,11 +95,11 @@ for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
     await page.getByRole('option').first().waitFor();
     await search.press('Enter');
     await page.waitForURL(/operating#behind-a-tls-proxy/);
-    assert.deepEqual(watched.faults, []);
+    assert.deepEqual(watched.violations, []);
     await watched.close();
   });
 
-test('the search of the site works after its index could not be loaded at first', async () => {
+test('the search of the site loads its index again after a failed attempt', async () => {
   const watched = await openWatchedPage(DESK_DARK, server.url);
   const { page } = watched;
   await page.route('**/search*.json', route => route.fulfill({ status: 503, body: 'busy' }));

@@ -339,7 +339,10 @@ it('downloads, uploads and contexts count against the storage limit of the appli
     assert.equal(await send(), 413);
     await page.click('#report');
     const [failed] = await waitForSessionEvent(server, id, 'download.failed');
-    assert.match(String(failed?.detail.reason), /the application may store \d+ bytes, and already stores \d+/);
+    assert.match(
+      String(failed?.detail.reason),
+      /the application would exceed its limit of \d+ stored bytes, of which \d+ are in use/,
+    );
     await setLimits(server, token, {});
     await page.click('#report');
     await listed(id, 2);
@@ -434,7 +437,7 @@ describe('a download can be read and deleted', () => {
 
   it('anyone with the link can get a download, and an altered link is refused', async () => {
     const { downloadUrl } = download;
-    if (store) return servedByTheStore(downloadUrl);
+    if (store) return assertServedByStore(downloadUrl);
     const reply = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
     assert.equal(reply.headers.get('access-control-allow-origin'), '*');
     assert.ok(Buffer.from(await reply.arrayBuffer()).equals(PDF));
@@ -496,7 +499,7 @@ describe('a download can be read and deleted', () => {
  * Asserts that the link belongs to the object store and returns the file. CORS is not tested, because the operator of
  * the store sets its CORS rules.
  */
-async function servedByTheStore(link: string): Promise<void> {
+async function assertServedByStore(link: string): Promise<void> {
   assert.ok(link.startsWith(`${store?.endpoint}/`), link);
   assert.ok((await bytesOf(link)).equals(PDF));
   const part = await fetch(link, { headers: { range: 'bytes=0-4' } });

@@ -29,8 +29,8 @@ const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   }),
 };
 
-const looks = createLookPages();
-const pages = await openPages({ ...LOGIN_PAGES, ...looks.pages });
+const lookPages = createLookPages();
+const pages = await openPages({ ...LOGIN_PAGES, ...lookPages.pages });
 const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 
 test('the tables in docs/engines.md match the behavior of the engines', { timeout: 300_000 }, async () => {
@@ -43,21 +43,21 @@ test('the tables in docs/engines.md match the behavior of the engines', { timeou
 });
 
 async function probeFeatures(): Promise<FeatureResults> {
-  const works = new Map<string, Record<Engine, string>>();
+  const resultsByFeature = new Map<string, Record<Engine, string>>();
   const note = (what: string, engine: Engine, seen: string): void => {
-    works.set(what, { chromium: '', 'headless-shell': '', ...works.get(what), [engine]: seen });
+    resultsByFeature.set(what, { chromium: '', 'headless-shell': '', ...resultsByFeature.get(what), [engine]: seen });
   };
   for (const engine of ENGINES) {
-    await probeOne(engine, note);
+    await probeEngine(engine, note);
     for (const [what, body] of Object.entries(ASKED)) {
       const { status } = await server.api('POST', '/v1/browsers/sessions', { body: body(engine) });
       note(what, engine, status === 422 ? 'refused at the create' : 'yes');
     }
   }
-  return works;
+  return resultsByFeature;
 }
 
-async function probeOne(engine: Engine, note: (what: string, engine: Engine, seen: string) => void): Promise<void> {
+async function probeEngine(engine: Engine, note: (what: string, engine: Engine, seen: string) => void): Promise<void> {
   const session = await server.createSession({ browserSettings: { engine } });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -74,7 +74,7 @@ async function look(engine: Engine): Promise<Observations> {
   const session = await server.createSession({ keepAlive: true, browserSettings: { engine } });
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Target.createTarget', { url: `${pages.url}/look?${engine}` });
-  const seen = await eventually('the page to report its observations', () => looks.observationsOf(engine));
+  const seen = await eventually('the page to report its observations', () => lookPages.observationsOf(engine));
   await client.close();
   await server.release(session.id);
   assert.ok(seen);

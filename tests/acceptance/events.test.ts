@@ -265,7 +265,7 @@ test('a stream without events sends heartbeats', async () => {
   stream.cut();
 });
 
-test('an application can have twenty streams, and another stream after one is closed', async () => {
+test('an application can have at most twenty streams at the same time', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
   // The server may not have noticed yet that the earlier streams were closed.
   const open = () => eventually('a stream to be accepted', place, stream => stream !== undefined);

@@ -17,11 +17,11 @@ import { uploadRequest } from '../harness/upload.ts';
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
 /** Uploads that an application may have in progress at the same time. */
-const AT_ONCE_MAX = 16;
+const UPLOADS_AT_ONCE_MAX = 16;
 
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 
-async function uploaded(bytes: Buffer): Promise<Extension> {
+async function uploadExtension(bytes: Buffer): Promise<Extension> {
   const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('e.zip', bytes));
   assert.equal(result.status, 200, result.text);
   return result.body;
@@ -32,7 +32,7 @@ const isStored = ({ checksum }: Extension): boolean => storedFiles().some(path =
 const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
 
 for (const path of ['', '/v1/browsers'])
-  test(`the official SDK uploads, reads and deletes extensions at ${path || 'the origin'}`, async () => {
+  test(`the official SDK uploads, reads and deletes extensions and certificates at ${path || 'the origin'}`, async () => {
     const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
     const extension = await sdk.extensions.create({ file: await toFile(speakingExtension('sdk'), 'sdk.zip') });
     assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);
@@ -48,8 +48,11 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(await sdk.certificates.list(), []);
   });
 
-test('identical extensions are stored in one file, which is deleted with the last of the extensions', async () => {
-  const [first, second] = [await uploaded(speakingExtension('twin')), await uploaded(speakingExtension('twin'))];
+test('identical extensions are stored in one file, which is deleted after the last of them is deleted', async () => {
+  const [first, second] = [
+    await uploadExtension(speakingExtension('twin')),
+    await uploadExtension(speakingExtension('twin')),
+  ];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
   await server.advance(DAY_MS);
@@ -64,8 +67,8 @@ test('identical extensions are stored in one file, which is deleted with the las
 });
 
 test('an extension and its file are deleted after the configured number of days without use', async () => {
-  const unused = await uploaded(speakingExtension('unused'));
-  const used = await uploaded(speakingExtension('used'));
+  const unused = await uploadExtension(speakingExtension('unused'));
+  const used = await uploadExtension(speakingExtension('used'));
   await server.advance(29 * DAY_MS);
   const session = await server.createSession({ extensionIds: [used.id] });
   await server.release(session.id);
@@ -84,7 +87,7 @@ test('an extension and its file are deleted after the configured number of days 
   assert.ok(isStored(used));
 });
 
-test('a server that starts removes the partial uploads and unpacked files of its killed predecessor', async () => {
+test('the start of a server removes partial uploads and unpacked files that a killed server left behind', async () => {
   await server.kill();
   const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
   for (const path of left) {
@@ -95,14 +98,14 @@ test('a server that starts removes the partial uploads and unpacked files of its
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('an upload above the limit of concurrent uploads is refused, and an upload is accepted after others have ended', async () => {
+test('an upload beyond the limit of concurrent uploads is refused, and is accepted once the others have ended', async () => {
   const ask = await uploadRequest('e.zip', speakingExtension('many'));
-  const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
+  const slow = Array.from({ length: UPLOADS_AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
-  await eventually('all uploads to be accepted', incoming, count => count === AT_ONCE_MAX);
+  await eventually('all uploads to be accepted', incoming, count => count === UPLOADS_AT_ONCE_MAX);
   const refused = await server.api('POST', EXTENSIONS, ask);
   assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
-  assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [AT_ONCE_MAX, 'true']);
+  assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [UPLOADS_AT_ONCE_MAX, 'true']);
   for (const { finish } of slow) finish();
   for (const { responded } of slow) assert.equal(await responded, 200);
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);

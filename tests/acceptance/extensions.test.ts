@@ -20,7 +20,7 @@ const SESSIONS = '/v1/browsers/sessions';
 const pages = await openPages({ '/refused': 'refused', '/open': 'open' });
 const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
 
-async function uploaded(bytes: Buffer, name = 'extension.zip', key = server.key): Promise<Extension> {
+async function uploadExtension(bytes: Buffer, name = 'extension.zip', key = server.key): Promise<Extension> {
   const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await uploadRequest(name, bytes)), key });
   assert.equal(response.status, 200, response.text);
   return response.body;
@@ -40,8 +40,8 @@ const said = (page: Page, name: string): Promise<unknown> =>
     words => words !== undefined,
   );
 
-const alpha = await uploaded(speakingExtension('alpha'), 'C:\\mine\\alpha.zip');
-const beta = await uploaded(blockingExtension('beta'));
+const alpha = await uploadExtension(speakingExtension('alpha'), 'C:\\mine\\alpha.zip');
+const beta = await uploadExtension(blockingExtension('beta'));
 const warm = await eventually(
   'a warm browser',
   async () => (await server.operator('/metrics')).text,
@@ -55,12 +55,12 @@ const session: CreatedSession = await server.createSession({
 });
 const client = await CdpClient.connect(session.connectUrl);
 
-interface Listed {
+interface ListedExtension {
   readonly id: string;
   readonly name: string;
   readonly path: string;
 }
-const listed = async (cdp = client): Promise<readonly Listed[]> => {
+const listed = async (cdp = client): Promise<readonly ListedExtension[]> => {
   const { extensions } = await cdp.send('Extensions.getExtensions');
   return Array.isArray(extensions) ? extensions : [];
 };
@@ -119,9 +119,9 @@ test('content scripts run in the first page, and can send messages to their work
 
 test('a client can use the Extensions domain with the extensions of its session', async () => {
   const id = idOf('alpha');
-  const inPage = await client.attachToPage();
-  await client.send('Extensions.setStorageItems', { id, storageArea: 'local', values: { a: 1 } }, inPage);
-  const { data } = await client.send('Extensions.getStorageItems', { id, storageArea: 'local' }, inPage);
+  const pageChannel = await client.attachToPage();
+  await client.send('Extensions.setStorageItems', { id, storageArea: 'local', values: { a: 1 } }, pageChannel);
+  const { data } = await client.send('Extensions.getStorageItems', { id, storageArea: 'local' }, pageChannel);
   assert.deepEqual(data, { a: 1 });
   await client.send('Extensions.uninstall', { id });
   assert.deepEqual(
@@ -134,7 +134,7 @@ test('a client can use the Extensions domain with the extensions of its session'
 });
 
 test('identical uploads have the same extension id in another session, and are loaded only once', async () => {
-  const again = await uploaded(speakingExtension('alpha'));
+  const again = await uploadExtension(speakingExtension('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
   const other = await server.createSession({ extensionIds: [again.id, alpha.id] });
@@ -149,8 +149,8 @@ test('identical uploads have the same extension id in another session, and are l
 
 test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded into one session', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const signed = await uploaded(createCrx3(speakingExtension('gamma'), key), 'gamma.crx');
-  const newer = await uploaded(createCrx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
+  const signed = await uploadExtension(createCrx3(speakingExtension('gamma'), key), 'gamma.crx');
+  const newer = await uploadExtension(createCrx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
   const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signed.id, newer.id] } });
   assert.equal(both.status, 400);
   assert.match(both.body.message, /versions of the same extension/);
@@ -166,7 +166,7 @@ test('two versions of a .crx file with the same key have the same extension id, 
 });
 
 test("a create is refused with Chromium's message if an extension cannot be loaded", async () => {
-  const broken = await uploaded(
+  const broken = await uploadExtension(
     speakingExtension('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
   );
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [broken.id] } });
@@ -205,7 +205,7 @@ test('an invalid archive is refused, and the error contains the reason', async (
 
 test('a create with an extension of another application, an unknown extension or too many extensions is refused', async () => {
   const key = await keyOfOtherApplication(server);
-  const foreign = await uploaded(speakingExtension('foreign'), 'f.zip', key);
+  const foreign = await uploadExtension(speakingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${EXTENSIONS}/${foreign.id}`)).status, 404);
   const unknown = crypto.randomUUID();

@@ -14,7 +14,7 @@ import { PASSWORD } from '../harness/person.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const WRITTEN_URL = 'http://127.0.0.1:8080';
+const GUIDE_URL = 'http://127.0.0.1:8080';
 const GUIDE = readFileSync(join(CHECKOUT, 'docs/guides/first-steps.md'), 'utf8');
 
 await ensureConsoleBuilt();
@@ -29,7 +29,7 @@ after(() => {
 const SCRIPT = [
   `berth() { '${process.execPath}' '${join(CHECKOUT, 'cli/berth.ts')}' "$@"; }`,
   ...[...GUIDE.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)].map(([, block = '']) =>
-    block.replaceAll(WRITTEN_URL, server.url),
+    block.replaceAll(GUIDE_URL, server.url),
   ),
 ].join('\n');
 
@@ -73,7 +73,7 @@ test('a new user can follow the guide from the link printed at the first start t
   await browser.close();
   // The only request outside of localhost is for the printed address. It redirects to localhost, where the passkey is
   // valid.
-  assert.deepEqual(watched.faults, [`asked ${server.url}/device`]);
+  assert.deepEqual(watched.violations, [`asked ${server.url}/device`]);
   await watched.close();
 });
 

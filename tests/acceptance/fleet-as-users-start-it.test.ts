@@ -134,6 +134,12 @@ test('a session can be read, connected to and released through every host', asyn
     assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
   }
   await release(session.id);
+  // Each round sends two requests, so every release reaches another host than its create and than the other releases.
+  for (let turn = 0; turn < HOSTS; turn += 1) {
+    const { id } = await create();
+    const body = { status: 'REQUEST_RELEASE' };
+    assert.equal((await got<Session>(200, 'POST', `${SESSIONS}/${id}`, { body })).status, 'COMPLETED');
+  }
 });
 
 test('every create with the same idempotency key returns the same session, regardless of which hosts receive the requests', async () => {
@@ -177,7 +183,7 @@ async function limitsOfApplication(): Promise<{
   };
 }
 
-test('an application limit that the owner sets applies across all hosts', async () => {
+test('the concurrency limit of an application applies across all hosts', async () => {
   const limits = await limitsOfApplication();
   await limits.replace({ maxConcurrent: 2 });
   const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
@@ -268,7 +274,7 @@ test('a live view of the session can be opened through every host', async () => 
  * Returns the leftovers of the fleet on the machine: processes with the fleet's URL in their environment, network
  * namespaces, and folders.
  */
-function leftOf({ url }: Fleet): string[] {
+function leftoversOf({ url }: Fleet): string[] {
   const mark = `BERTH_PUBLIC_URL=${url}\0`;
   const processes = readdirSync('/proc').filter(name => {
     try {
@@ -289,11 +295,11 @@ const standing = new Set(namespacesAndFolders());
 
 test('Ctrl-C stops the fleet while a session is running, and leaves nothing behind', async () => {
   await create();
-  assert.ok(leftOf(fleet).length > HOSTS, 'the check finds a running fleet');
+  assert.ok(leftoversOf(fleet).length > HOSTS, 'the check finds a running fleet');
   interrupt(fleet);
   await eventually(
     'all leftovers of the fleet to be removed',
-    () => leftOf(fleet),
+    () => leftoversOf(fleet),
     left => left.length === 0,
     ENDED_MS,
   );

@@ -141,14 +141,14 @@ describe('creates can wait for a free slot', () => {
     for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
     const all: Array<Promise<unknown>> = [];
-    const come = async (name: string, host: TestServer) => {
+    const enqueue = async (name: string, host: TestServer) => {
       const pending = wait(host);
-      const admitted = async (): Promise<void> => {
+      const waitForAdmission = async (): Promise<void> => {
         const { status, body } = await pending;
         order.push(`${name} ${status}`);
         running.push(body);
       };
-      all.push(admitted());
+      all.push(waitForAdmission());
       await eventually(`${name} to be queued`, waiting, count => count === all.length);
     };
     for (const [name, host] of [
@@ -157,14 +157,14 @@ describe('creates can wait for a free slot', () => {
       ['third', two],
       ['fourth', one],
     ] as const)
-      await come(name, host);
-    const hangsUp = new AbortController();
+      await enqueue(name, host);
+    const hangUp = new AbortController();
     const left = fetch(`${two.url}${SESSIONS}`, {
-      ...{ method: 'POST', body: '{}', signal: hangsUp.signal },
+      ...{ method: 'POST', body: '{}', signal: hangUp.signal },
       headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', prefer: 'wait=50' },
     });
     await eventually('the caller that will hang up to be queued', waiting, count => count === 5);
-    hangsUp.abort();
+    hangUp.abort();
     await assert.rejects(left);
     // A forged header. It claims that another host passed the request on, and that the request has waited for an hour
     // and is first in the queue.
@@ -497,13 +497,13 @@ describe('consumers and Actions can be used through any host', async () => {
       { key: null, body: { refreshToken: kim.refreshToken } },
     );
     const token = fresh.body.accessToken ?? assert.fail(fresh.text);
-    const isOver = (key: string) => async () =>
+    const statusesWith = (key: string) => async () =>
       (await Promise.all(fleet.hosts.map(host => command(host, 'session.get', {}, key)))).map(({ status }) => status);
     const all401 = (seen: readonly number[]) => seen.every(status => status === 401);
-    await eventually('the old token to be refused by all hosts', isOver(kim.accessToken), all401);
+    await eventually('the old token to be refused by all hosts', statusesWith(kim.accessToken), all401);
     assert.equal((await command(front, 'session.get', {}, token)).status, 200);
     assert.equal((await command(one, 'session.endAll', {}, token)).status, 204);
-    await eventually('the session to be refused by all hosts', isOver(token), all401);
+    await eventually('the session to be refused by all hosts', statusesWith(token), all401);
   });
 });
 
@@ -540,7 +540,7 @@ describe('attempts are counted across all hosts together', () => {
   });
 });
 
-test('creates through the front distribute the sessions of an application over the hosts', async () => {
+test('creates through the front place the sessions of an application on different hosts', async () => {
   const sessions = [await front.createSession({ keepAlive: true }), await front.createSession({ keepAlive: true })];
   assert.deepEqual(
     [one, two].map(host => sessions.filter(session => runsOn(host, session)).length),
@@ -634,20 +634,20 @@ describe('MCP can be used through any host', () => {
 });
 
 describe('a host that does not match the fleet is refused at startup, and the error states what to change', () => {
-  interface Unfit {
+  interface UnfitHost {
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly aheadMs?: number;
     readonly expected: RegExp;
   }
 
-  const start = ({ env = {}, aheadMs }: Omit<Unfit, 'expected'>): Promise<TestServer> =>
+  const start = ({ env = {}, aheadMs }: Omit<UnfitHost, 'expected'>): Promise<TestServer> =>
     startServer({
       key: fleet.key,
       env: { ...fleet.env, BERTH_SLOTS: '0', ...env },
       ...(aheadMs === undefined ? {} : { clock: 'test' as const, aheadMs }),
     });
 
-  const cases: Readonly<Record<string, Unfit>> = {
+  const cases: Readonly<Record<string, UnfitHost>> = {
     'a host with another secret is refused': {
       env: { BERTH_SECRET: 'x'.repeat(40) },
       expected: /secret of this server differs from that of host.*Set the same BERTH_SECRET for all hosts/,
@@ -685,7 +685,10 @@ describe('a host that does not match the fleet is refused at startup, and the er
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
     await runStatement(fleet, later);
     try {
-      await assert.rejects(start({}), /migrated by a newer version of Berth. Nothing was changed. Start that version/);
+      await assert.rejects(
+        start({}),
+        /migrated by a newer version of Berth, so this version cannot use it. Nothing was changed. Start that version/,
+      );
     } finally {
       await runStatement(fleet, "delete from berth_migrations where name = '9999-later'");
     }

@@ -185,7 +185,7 @@ test('the gateway refuses Target.attachToTarget without flatten', async () => {
   await assertRefused('Target.attachToTarget', { targetId }, page);
 });
 
-const NOT_THE_WEB = [
+const NON_WEB_URLS = [
   'file:///etc/passwd',
   'FILE:///etc/passwd',
   '\tfi\nle:///etc/passwd',
@@ -201,13 +201,13 @@ const NOT_THE_WEB = [
   'view-source:file:///etc/passwd',
 ];
 
-for (const url of NOT_THE_WEB)
+for (const url of NON_WEB_URLS)
   test(`the gateway refuses to open ${JSON.stringify(url)}`, async () => {
     await assertRefused('Page.navigate', { url }, page);
     await assertRefused('Target.createTarget', { url });
   });
 
-test("the browser's own pages are not listed as targets", async () => {
+test('Target.getTargets lists only targets of the type page', async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const types = new Set(Object(targetInfos).map((info: { type: string }) => info.type));
   assert.deepEqual([...types], ['page']);
@@ -275,7 +275,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('a download is saved for a client without settings after other clients have disconnected', async () => {
+test('a download of a client without download settings is saved after a client with such settings has disconnected', async () => {
   const passing = await CdpClient.connect(session.connectUrl);
   await passing.send('Browser.setDownloadBehavior', {
     behavior: 'allow',

@@ -32,15 +32,15 @@ const pages = await openPages({
     <input id="code" autocomplete="off">`,
   '/': '<title>Sign in</title><form action="/in"><input name="code" autocomplete="off" style="font-size:60px;padding:2em"></form>',
   '/in': (request, response) => {
-    const isRight = new URL(request.url ?? '', 'http://page').searchParams.get('code') === '4711';
-    response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
+    const isCorrectCode = new URL(request.url ?? '', 'http://page').searchParams.get('code') === '4711';
+    response.end(`<!doctype html><title>Account</title><h1>${isCorrectCode ? 'Welcome' : 'Wrong code'}</h1>`);
   },
 });
 /** A site that shows the hand-off page in a frame. The hand-off page reports the outcome to the site. */
 pages.set('/frames', (request, response) => {
-  const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
+  const framedUrl = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
   response.setHeader('content-type', 'text/html');
-  response.end(`<!doctype html><title>Shop</title><iframe style="width:360px;height:600px" src="${framed}"></iframe>
+  response.end(`<!doctype html><title>Shop</title><iframe style="width:360px;height:600px" src="${framedUrl}"></iframe>
     <script>addEventListener('message', ({ data }) => { if (data.type === 'berth-handoff') document.title = data.status })</script>`);
 });
 const RATE = '1000';
@@ -55,14 +55,14 @@ const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Passkeys are bound to a host name, so the pages for people are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
 /** The folder for screenshots in all sizes, which a person can review. Undefined if no screenshots are wanted. */
-const shots = process.env.BERTH_SHOTS;
-const SIZES: readonly DisplaySettings[] = shots
+const screenshotFolder = process.env.BERTH_SHOTS;
+const SIZES: readonly DisplaySettings[] = screenshotFolder
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
   : [PHONE, DESK_DARK];
 /** How soon the page must be back once the service is up again, as required by issue 19. */
 const BACK_WITHIN_MS = 5_000;
 
-async function agentOnCode() {
+async function openCodePage() {
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
   const browser = await chromium.connectOverCDP(connectUrl);
   const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
@@ -77,7 +77,7 @@ const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="Th
  * Waits until the viewer has control and the first frame has been drawn, because earlier input has no effect. The first
  * frame sets the width of the canvas.
  */
-async function inControl(view: FrameLocator): Promise<void> {
+async function waitForControl(view: FrameLocator): Promise<void> {
   await view.locator('#state').filter({ hasText: 'You are in control' }).waitFor();
   await view.locator('#canvas[width]').waitFor();
 }
@@ -89,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('in the guide, agents hand over to a member on a phone, and continue when the member has finished', async () => {
+test('the Playwright and Puppeteer examples of the guide hand over to a member on a phone, and then continue', async () => {
   const running = guide.start(server);
   const watched = await openWatchedPage(PHONE, base);
   const { page } = watched;
@@ -102,7 +102,7 @@ test('in the guide, agents hand over to a member on a phone, and continue when t
     await page.goto(`${base}${path(address)}`);
     if (agent === 'Playwright') await signInByHand(page, 'ada@example.com', PASSWORD);
     await page.getByRole('button', { name: 'Take control' }).click();
-    await inControl(screen(page));
+    await waitForControl(screen(page));
     const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
     const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
     assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
@@ -114,21 +114,21 @@ test('in the guide, agents hand over to a member on a phone, and continue when t
   }
   assert.equal(await running.ended, 0, `${running.printed()}\n${running.said()}`);
   assert.deepEqual(JSON.parse(guide.read('agent.json')).outcome, 'completed');
-  assert.deepEqual(watched.faults, []);
+  assert.deepEqual(watched.violations, []);
   await watched.close();
   const granted = await server.operate('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');
   assert.equal(granted.code, 0, granted.stderr);
 });
 
 /** Counts the word that makes the instructions long, as the person in control sees them. */
-async function longWordsIn(page: Page): Promise<number> {
+async function countLongWords(page: Page): Promise<number> {
   const text = await page.getByRole('region', { name: 'The agent says' }).textContent();
   return text?.match(/long/g)?.length ?? 0;
 }
 
 for (const look of SIZES)
   test(`a person with the link can complete a hand-off at ${look.width} pixels, ${look.colours}`, async () => {
-    const { id, browser, page: agents } = await agentOnCode();
+    const { id, browser, page: agentPage } = await openCodePage();
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, {
       claimableBy: ['link'],
       reason: 'otp',
@@ -144,28 +144,29 @@ for (const look of SIZES)
     assert.ok(said.includes('<b>not bold</b>') && !said.includes('\u202e') && said.length < 300, said);
     await page.getByText(pages.url, { exact: true }).waitFor();
     await watched.assertAccessible();
-    if (shots) await page.screenshot({ path: `${shots}/request-${look.width}-${look.colours}.png` });
+    if (screenshotFolder)
+      await page.screenshot({ path: `${screenshotFolder}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
-    await inControl(screen(page));
-    assert.equal(await longWordsIn(page), 100);
+    await waitForControl(screen(page));
+    assert.equal(await countLongWords(page), 100);
     await typeInto(page, '123456');
-    if (shots) await page.screenshot({ path: `${shots}/work-${look.width}-${look.colours}.png` });
+    if (screenshotFolder) await page.screenshot({ path: `${screenshotFolder}/work-${look.width}-${look.colours}.png` });
     assert.equal(await watched.overflows(), false);
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'Thank you' }).waitFor();
     const read = await readHandoff(server, key, handoff);
     assert.deepEqual([read.status, read.note, read.holder?.kind], ['completed', 'The code is in.', 'link']);
-    assert.equal(await agents.inputValue('#code'), '123456');
-    assert.deepEqual(watched.faults, []);
+    assert.equal(await agentPage.inputValue('#code'), '123456');
+    assert.deepEqual(watched.violations, []);
     await watched.close();
     await browser.close();
     await server.release(id);
   });
 
 test('a member signs in, takes control, keeps control after a SIGKILL of the server, and gives control back', async () => {
-  const { id, browser, connectUrl, page: agents } = await agentOnCode();
+  const { id, browser, connectUrl, page: agentPage } = await openCodePage();
   // `record: 'keep'` allows the agent to read the page, so that the test can kill the server once the browser has the
   // typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
@@ -175,9 +176,9 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
   await page.getByRole('button', { name: 'Take control' }).click();
-  await inControl(screen(page));
+  await waitForControl(screen(page));
   await typeInto(page, 'before ');
-  await eventually('the text', async () => (await agents.inputValue('#code')) === 'before ');
+  await eventually('the text', async () => (await agentPage.inputValue('#code')) === 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
   await server.kill('SIGKILL');
@@ -203,13 +204,13 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
 });
 
 test('only a site that the application has registered can show the page in a frame', async () => {
-  const { id, browser, page: agents } = await agentOnCode();
+  const { id, browser, page: agentPage } = await openCodePage();
   const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
   const address = `${base}${path(claimUrl)}`;
   const policy = async (url: string): Promise<readonly [string, string | null]> => {
     const { headers } = await fetch(url);
-    const [, framers = ''] = /frame-ancestors ([^;]*)/.exec(headers.get('content-security-policy') ?? '') ?? [];
-    return [framers, headers.get('x-frame-options')];
+    const [, frameAncestors = ''] = /frame-ancestors ([^;]*)/.exec(headers.get('content-security-policy') ?? '') ?? [];
+    return [frameAncestors, headers.get('x-frame-options')];
   };
   assert.deepEqual(await policy(address), ["'none'", 'DENY']);
   const register = (origins: readonly string[]) => {
@@ -236,20 +237,20 @@ test('only a site that the application has registered can show the page in a fra
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
   const watched = await openWatchedPage(DESK, base);
   const { page } = watched;
-  const inFrame = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
+  const frameUrl = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
   const frame = page.frameLocator('iframe');
-  await page.goto(inFrame(address.split('#', 1)[0] ?? ''));
+  await page.goto(frameUrl(address.split('#', 1)[0] ?? ''));
   await frame.getByRole('heading', { name: 'Open this page in its own window' }).waitFor();
-  await page.goto(inFrame(address));
+  await page.goto(frameUrl(address));
   await frame.getByRole('button', { name: 'Take control' }).click();
   const view = frame.frameLocator('iframe[title="The browser"]');
-  await inControl(view);
+  await waitForControl(view);
   await view.locator('#canvas').click({ position: { x: 60, y: 30 } });
   await page.keyboard.type('framed');
   await frame.getByRole('button', { name: 'Done' }).click();
   await frame.getByRole('heading', { name: 'Thank you' }).waitFor();
   await page.waitForFunction("document.title === 'completed'");
-  assert.equal(await agents.inputValue('#code'), 'framed');
+  assert.equal(await agentPage.inputValue('#code'), 'framed');
   await watched.close();
   await browser.close();
   await server.release(id);
@@ -271,7 +272,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
   let isFirst = true;
   for (const look of SIZES) {
-    const { id, browser, page: agents } = await agentOnCode();
+    const { id, browser, page: agentPage } = await openCodePage();
     // `record: 'keep'` allows the agent to read the page, so that the test can reload the hand-off page once the
     // browser has the typed text.
     const instructions = `Enter the code from your bank app.\u202e <b> ${'long '.repeat(100)}`;
@@ -281,15 +282,16 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
     const watched = await openWatchedPage(look, base);
     const { page } = watched;
-    const shot = async (name: string): Promise<void> => {
-      if (shots) await page.screenshot({ path: `${shots}/consumer-${name}-${look.width}-${look.colours}.png` });
+    const takeScreenshot = async (name: string): Promise<void> => {
+      if (screenshotFolder)
+        await page.screenshot({ path: `${screenshotFolder}/consumer-${name}-${look.width}-${look.colours}.png` });
     };
     await page.goto(`${base}${isFirst ? path(claimUrl) : `/consumer/${server.applicationId}`}`);
     await signInAsConsumer(page, lab, 'kim@example.com');
     if (!isFirst) {
       await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
       await watched.assertAccessible();
-      await shot('list');
+      await takeScreenshot('list');
       await page.getByRole('link', { name: /^Enter a code for an agent .* until / }).click();
     }
     isFirst = false;
@@ -298,17 +300,17 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     const said = await page.locator('section', { hasText: 'The agent says' }).textContent();
     assert.ok(said?.includes('<b>') && !said.includes('\u202e'), said ?? '');
     await watched.assertAccessible();
-    await shot('request');
+    await takeScreenshot('request');
     await page.getByRole('button', { name: 'Take control' }).click();
-    await inControl(screen(page));
+    await waitForControl(screen(page));
     await typeInto(page, '123');
-    await eventually('the text', async () => (await agents.inputValue('#code')) === '123');
+    await eventually('the text', async () => (await agentPage.inputValue('#code')) === '123');
     await page.reload();
-    await inControl(screen(page));
-    assert.equal(await longWordsIn(page), 100);
+    await waitForControl(screen(page));
+    assert.equal(await countLongWords(page), 100);
     await typeInto(page, '456');
     assert.equal(await watched.overflows(), false);
-    await shot('work');
+    await takeScreenshot('work');
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('The agent has control again').waitFor();
@@ -316,14 +318,14 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByRole('link', { name: 'See what else is waiting for you' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();
-    await shot('nothing');
+    await takeScreenshot('nothing');
     const read = await readHandoff(server, key, handoff);
     assert.deepEqual(
       [read.status, read.note, read.holder],
       ['completed', 'The code is in.', { kind: 'consumer', id: consumer.id }],
     );
-    assert.equal(await agents.inputValue('#code'), '123456');
-    assert.deepEqual(watched.faults, []);
+    assert.equal(await agentPage.inputValue('#code'), '123456');
+    assert.deepEqual(watched.violations, []);
     await watched.close();
     await browser.close();
     await server.release(id);

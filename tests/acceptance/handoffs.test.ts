@@ -26,14 +26,14 @@ const token = await ownerToken(server);
 const person = await Person.owner(server);
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 
-interface Told {
+interface HandoffEventParams {
   readonly handoffId: string;
   readonly outcome?: string;
   readonly note?: string;
   readonly callbackEvent?: string;
 }
 
-const onCodePage = async (settings: object = {}) => {
+const openCodePage = async (settings: object = {}) => {
   const created = await server.createSession({ ...settings }, key);
   const browser = await chromium.connectOverCDP(created.connectUrl);
   const page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
@@ -63,18 +63,18 @@ async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
   viewer.sendInput({ type: 'text', text });
 }
 
-test('Playwright requests a hand-off over CDP, waits for a member, and continues with the same handles', async () => {
-  const { id, browser, page, cdp } = await onCodePage();
+test('Playwright requests a hand-off over CDP, waits for a member, and continues with the same element handles', async () => {
+  const { id, browser, page, cdp } = await openCodePage();
   const field = (await page.$('#code')) ?? assert.fail();
-  const told: Array<[string, Told]> = [];
+  const told: Array<[string, HandoffEventParams]> = [];
   for (const name of ['Berth.handoffRequested', 'Berth.handoffClaimed', 'Berth.handoffComplete'])
-    cdp.on(name as never, (params: Told) => void told.push([name, params]));
+    cdp.on(name as never, (params: HandoffEventParams) => void told.push([name, params]));
   const ask = (method: string, params: object) => cdp.send(method as never, params as never) as Promise<unknown>;
   const { handoffId } = (await ask('Berth.handoff', {
     instructions: 'Enter the code',
     ttlSeconds: 600,
     callbackEvent: 'code.entered',
-  })) as Told;
+  })) as HandoffEventParams;
   await assert.rejects(ask('Berth.handoff', { instructions: 'Again' }), /handoff_exists/);
   await assert.rejects(ask('Berth.handoff', { ttlSeconds: 1 }), /instructions/);
   await assert.rejects(ask('Berth.handoff', { instructions: 'x', callbackEvent: 'No Name' }), /callbackEvent/);
@@ -123,10 +123,16 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   const [page = assert.fail()] = await browser.pages();
   await page.goto(`${pages.url}/code`);
   const cdp = await page.createCDPSession();
-  const completed = new Promise<Told>(resolve => cdp.on('Berth.handoffComplete', told => resolve(told as Told)));
-  const asked = await (cdp.send as (method: string, params: object) => Promise<Told>).call(cdp, 'Berth.handoff', {
-    instructions: 'Enter the code',
-  });
+  const completed = new Promise<HandoffEventParams>(resolve =>
+    cdp.on('Berth.handoffComplete', told => resolve(told as HandoffEventParams)),
+  );
+  const asked = await (cdp.send as (method: string, params: object) => Promise<HandoffEventParams>).call(
+    cdp,
+    'Berth.handoff',
+    {
+      instructions: 'Enter the code',
+    },
+  );
   const claimed = await claimHandoff(server, person, asked.handoffId);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   const typing = (async () => {
@@ -142,7 +148,7 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   await server.release(id);
 });
 
-test('a hand-off text with a NUL or half of a surrogate pair is refused, because it cannot be stored', async () => {
+test('a NUL in the instructions of a hand-off and half of a surrogate pair in its evidence are refused', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const body = { sessionId, instructions: 'Sign\0 in' };
   const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
@@ -156,7 +162,7 @@ test('a hand-off text with a NUL or half of a surrogate pair is refused, because
 });
 
 test('only one of twenty concurrent claims succeeds, and a returned lease gives no access', async () => {
-  const { id, browser } = await onCodePage();
+  const { id, browser } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
   const claims = await Promise.all(
     Array.from({ length: 20 }, () => person.post<ClaimedHandoff>(handoffsPath(server, `/${handoff}/claim`), {})),
@@ -186,7 +192,7 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
 });
 
 test('the lease of a hand-off ends if it is not renewed or its live view is closed, and an unclaimed hand-off expires', async () => {
-  const { id, browser, page, cdp } = await onCodePage();
+  const { id, browser, page, cdp } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
   const first = await claimHandoff(server, person, handoff);
   await pass(91_000, cdp);
@@ -212,8 +218,8 @@ test('the lease of a hand-off ends if it is not renewed or its live view is clos
   await server.release(id);
 });
 
-test('a session waits for a person after the agent disconnects, and ends after its grace period when the hand-off is over', async () => {
-  const { id, browser } = await onCodePage();
+test('a session with a requested hand-off runs on after the agent disconnects, and ends when the hand-off is over', async () => {
+  const { id, browser } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 900 });
   await browser.close();
   await server.advance(700_000);
@@ -250,7 +256,7 @@ test('a hand-off expires no later than its session, and can extend the session o
 });
 
 test('taking control in the live view creates a hand-off, and another hand-off cannot be requested meanwhile', async () => {
-  const { id, browser } = await onCodePage();
+  const { id, browser } = await openCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);
   await viewer.takeControl();

@@ -8,15 +8,20 @@ import { parse } from 'yaml';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
+import type { DownloadPage } from '../../contract/files.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
+import type { Session } from '../../contract/sessions.ts';
 import { TOKEN_SCOPES } from '../../contract/tokens.ts';
-import { refusedUpgrade } from '../harness/cdp.ts';
+import { makeAuthority } from '../harness/authority.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
+import { speakingExtension } from '../harness/extensions.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
-import { startServer } from '../harness/server.ts';
+import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
@@ -28,7 +33,7 @@ const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 
-test('every error has the documented body, and a header repeats the request id of the body', async () => {
+test('a 404 response has the documented error body, and a header with the same request id', async () => {
   const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(status, 404);
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -92,7 +97,7 @@ test('the server ignores an offer to upgrade to a protocol other than WebSocket'
   }
 });
 
-test('a path with an invalid id returns 404', async () => {
+test('an id that consists of encoded parent folders returns 404', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
@@ -153,7 +158,7 @@ for (const body of ['[]', '"text"', '7', 'null'])
     assert.equal(error.code, 'invalid_request');
   });
 
-test('a body of 1 MB is refused, and a body that is one byte smaller is accepted', async () => {
+test('a body of 1 MB is refused with 413, and a body that is one byte smaller is read to its end', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
   const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
@@ -227,11 +232,21 @@ test('a body with an unsupported content type is refused', async () => {
 });
 
 test('an update with an empty JSON body and a delete with a JSON content type are accepted', async () => {
-  const update = await server.api('POST', `${SESSIONS}/${UNKNOWN_ID}`, { body: '', headers: JSON_TYPE });
-  assert.equal(update.body.code, 'not_found');
-  const remove = await server.api('DELETE', `/v1/account/tokens/${UNKNOWN_ID}`, { headers: JSON_TYPE, key: token });
-  assert.equal(remove.body.code, 'not_found');
+  const { id } = await server.createSession({ keepAlive: true });
+  const update = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_TYPE });
+  assert.deepEqual([update.status, update.body.status], [200, 'RUNNING'], update.text);
+  await server.release(id);
+  const path = await created('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } });
+  const remove = await server.api('DELETE', path, { headers: JSON_TYPE, key: token });
+  assert.equal(remove.status, 204, remove.text);
 });
+
+/** Creates an object, and returns its path. */
+async function created(path: string, options: ApiOptions): Promise<string> {
+  const { status, body, text: said } = await server.api<{ id: string }>('POST', path, options);
+  assert.ok(status === 200 || status === 201, said);
+  return `${path}/${body.id}`;
+}
 
 // ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
 
@@ -268,7 +283,7 @@ test('unknown query parameters are accepted on the compatibility mount and on th
     assert.equal((await server.api('GET', path)).status, 200, path);
 });
 
-test('ids are accepted in upper case and in lower case everywhere', async () => {
+test('ids in paths, queries and bodies are accepted in upper case', async () => {
   const projectId = server.applicationId.toUpperCase();
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
   assert.equal(made.status, 201, made.text);
@@ -300,23 +315,43 @@ test('If-Match: * matches any revision', async () => {
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
 
-test('a repeated delete of an official client returns the same response as the first delete', async () => {
+test('a retried delete of an official client returns the same response as the first, and any other delete 404', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
+  const keys = `/v1/applications/${server.applicationId}/agent-keys`;
+  const authority = await uploadRequest('ca.pem', makeAuthority('Short').pem);
   for (const [path, key] of [
-    [`/v1/browsers/extensions/${UNKNOWN_ID}`, server.key],
-    [`/v1/browsers/certificates/${UNKNOWN_ID}`, server.key],
-    [`/v1/browsers/contexts/${UNKNOWN_ID}`, server.key],
-    [`/v1/browsers/downloads/${UNKNOWN_ID}`, server.key],
-    [`/v1/applications/${server.applicationId}/agent-keys/${UNKNOWN_ID}`, token],
-    [`/v1/account/tokens/${UNKNOWN_ID}`, token],
+    [await created('/v1/browsers/extensions', await uploadRequest('e.zip', speakingExtension('short'))), server.key],
+    [await created('/v1/browsers/certificates', authority), server.key],
+    [await created('/v1/browsers/contexts', { body: {} }), server.key],
+    [`/v1/browsers/downloads/${await downloadedFile()}`, server.key],
+    [await created(keys, { key: token, body: { name: 'short' } }), token],
+    [await created('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } }), token],
   ]) {
+    const first = await server.api('DELETE', path, { key });
+    assert.equal(first.status, 204, first.text);
     const again = await server.api('DELETE', path, { key, headers });
-    assert.deepEqual([again.status, again.text], [204, ''], path);
+    assert.deepEqual([again.status, again.text], [first.status, first.text], path);
     assert.equal((await server.api('DELETE', path, { key })).status, 404, path);
   }
 });
 
-test("a live view socket responds with 410 after the end of the session, like the agent's socket", async () => {
+/** Downloads a file in a session, and returns the id of the stored file. */
+async function downloadedFile(): Promise<string> {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const click = "Object.assign(document.createElement('a'), { href: 'data:,x', download: 'x.txt' }).click()";
+  await client.evaluate(click, await client.attachToPage());
+  const { body } = await eventually(
+    'the file to be stored',
+    () => server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`),
+    reply => reply.body.downloads.length === 1,
+  );
+  await client.close();
+  await server.release(session.id);
+  return body.downloads[0]?.id ?? assert.fail();
+}
+
+test('a connection to a live view address of an ended session is refused with 410, like one to its connect address', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
   await server.release(session.id);
@@ -357,7 +392,7 @@ const EARLY = [
 
 for (const [what, path, headers, status] of EARLY)
   for (const chunked of [false, true])
-    test(`the connection can be reused after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
+    test(`the connection is reused, or its close is announced, after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const isForm = headers['content-type'].startsWith('multipart');
       const preamble = isForm ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a.pem"\r\n\r\n' : '';
@@ -414,7 +449,7 @@ const CONSUMER_SIGN_IN = OPERATIONS.map(({ path }) => path)
   .sort()
   .filter(path => /^\/v1\/consumer\/.*\/(session\.(start|exchange|refresh)|hosted\.\w+)$/.test(path));
 
-test('the API description states which operations require a credential', () => {
+test('in the API description, all operations except the listed ones require a credential', () => {
   assert.ok(CONSUMER_SIGN_IN.length > 5);
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
@@ -594,7 +629,7 @@ function otherApplication(): Promise<Other> {
 
 // ---- service --------------------------------------------------------------------------------------------------------
 
-test('the OpenAPI document is the same at all three addresses, and matches the contract', async () => {
+test('the OpenAPI document is the same at all three addresses, and has the paths of the contract', async () => {
   const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
@@ -664,7 +699,7 @@ test('the Selenium endpoints return a WebDriver error', async () => {
   }
 });
 
-test('the log has a line at the start and end of each operation, without secrets', async () => {
+test('the server log has a line at the start and end of a create and a release, without secrets', async () => {
   const { connectUrl, signingKey, id } = await server.createSession();
   await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
   await server.release(id);

@@ -42,7 +42,7 @@ const releaseAll = async (): Promise<void> => {
 };
 
 /** Sends a create. `hangUp` closes its connection. */
-function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
+function startCreate(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...headers },
@@ -192,7 +192,7 @@ test('a repeated release with the same key returns the same response as the firs
 test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
   chromium.setBehaviour('slow');
   const key = randomUUID();
-  const first = cutOff({ 'idempotency-key': key });
+  const first = startCreate({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   const again = await create(key);
@@ -205,7 +205,7 @@ test('a caller that disconnected gets its session with a repeated request, even 
 test('an idempotency key is still recognised after the server crashed during the request', async () => {
   chromium.setBehaviour('hangs');
   const key = randomUUID();
-  cutOff({ 'idempotency-key': key });
+  startCreate({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('the browser to be starting', () => chromium.isStarting());
   chromium.setBehaviour('well');
@@ -244,7 +244,7 @@ test("the official client's example creates only one session, even if its reques
 
 test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
   chromium.setBehaviour('slow');
-  const first = cutOff({ 'x-stainless-retry-count': '0' });
+  const first = startCreate({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   chromium.setBehaviour('well');
@@ -268,7 +268,7 @@ test('a retry gets the session whose response was lost, but only once, and only 
   await releaseAll();
 });
 
-test('a retry does not get a session whose response has arrived or is being sent', async () => {
+test('a retry does not get the session of a request that is still in progress or was answered', async () => {
   chromium.setBehaviour('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -280,7 +280,7 @@ test('a retry does not get a session whose response has arrived or is being sent
 });
 
 test('a retry does not get a session whose response was lost two minutes ago', async () => {
-  const first = cutOff({ 'x-stainless-retry-count': '0' });
+  const first = startCreate({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   await eventually(
@@ -294,9 +294,9 @@ test('a retry does not get a session whose response was lost two minutes ago', a
   await server.waitUntilSettled();
 });
 
-test('a retry after a crash gets a running session', async () => {
+test('a retry after a crash of the server gets a new, running session', async () => {
   chromium.setBehaviour('hangs');
-  cutOff({ 'x-stainless-retry-count': '0' });
+  startCreate({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('the browser of the session to hang', () => chromium.isStarting());
   chromium.setBehaviour('well');

@@ -54,7 +54,7 @@ test('the list contains the invocations of all keys, newest first, without resul
     assert.deepEqual([input, output, receipt, endedAt === undefined], [undefined, undefined, undefined, false]);
 });
 
-test('the list can be filtered by operation, state, agent key and time', async () => {
+test('the list can be filtered by operation, status, agent key and time', async () => {
   assert.deepEqual(await idsOf('?operationId=orders.other'), [third.id]);
   assert.deepEqual(await idsOf(`?keyId=${one.id}`), [first.id]);
   assert.deepEqual(await idsOf(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
@@ -68,7 +68,7 @@ test('the list can be filtered by operation, state, agent key and time', async (
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
-test('the list can be read in pages, and a cursor from the list of an agent key is refused', async () => {
+test('the list can be read in list pages, and a cursor from the list of an agent key is refused', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);

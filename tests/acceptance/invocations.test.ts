@@ -161,25 +161,25 @@ test('browser.extract returns values by selector', async () => {
 });
 
 test('operations can use the page of a running session, and the session keeps running', async () => {
-  const drives = await keyWith(server, {
+  const drivingKey = await keyWith(server, {
     scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
   });
   const session = (
     await server.api<{ id: string; connectUrl: string }>('POST', '/v1/browsers/sessions', {
-      key: drives.key,
+      key: drivingKey.key,
       body: { keepAlive: true },
     })
   ).body;
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.url}/shop`);
-  const { body, text } = await invoke(server, drives.key, 'browser.extract', {
+  const { body, text } = await invoke(server, drivingKey.key, 'browser.extract', {
     sessionId: session.id,
     fields: { name: { selector: 'h1' } },
   });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([Object(body.output).fields, body.sessionId], [{ name: 'Lamp' }, session.id]);
   const inSession = async (operation: string, more: object = {}): Promise<Invocation> => {
-    const done = await invoke(server, drives.key, operation, { sessionId: session.id, ...more });
+    const done = await invoke(server, drivingKey.key, operation, { sessionId: session.id, ...more });
     assert.equal(done.body.status, 'succeeded', done.text);
     return done.body;
   };
@@ -192,15 +192,15 @@ test('operations can use the page of a running session, and the session keeps ru
   const without = await invoke(server, key, 'browser.content', { sessionId: session.id });
   assert.deepEqual([without.status, without.body.code], [403, 'permission_denied']);
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, {
-    key: drives.key,
+    key: drivingKey.key,
     body: { status: 'REQUEST_RELEASE' },
   });
   await server.waitUntilEnded(session.id);
-  const over = await invoke(server, drives.key, 'browser.content', { sessionId: session.id });
+  const over = await invoke(server, drivingKey.key, 'browser.content', { sessionId: session.id });
   assert.deepEqual([over.status, over.body.code], [409, 'session_not_running']);
 });
 
-test('an error page, an unreachable host and a page that is not ready are reported as failures', async () => {
+test('an error page, an unreachable host and a page that does not become ready in time are reported as failures', async () => {
   const missing = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
   assert.deepEqual(
     [missing.status, missing.error?.code, missing.error?.details],
@@ -241,7 +241,7 @@ test('invalid input, input outside the grant and a wrong revision are refused wi
   const metadata = { note: 'x'.repeat(1024) };
   const large = await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/red` }, { more: { metadata } });
   assert.deepEqual([large.status, large.body.code], [400, 'invalid_request'], large.text);
-  const before = await invocationsOf(key);
+  const before = await countInvocations(key);
   for (const [input, status, code] of cases) {
     const refused = await invoke(server, key, 'browser.screenshot', input);
     assert.deepEqual([refused.status, refused.body.code], [status, code], refused.text);
@@ -259,10 +259,10 @@ test('invalid input, input outside the grant and a wrong revision are refused wi
     { more: { revision: 7 } },
   );
   assert.deepEqual([revision.status, revision.body.code], [409, 'revision_conflict']);
-  assert.equal(await invocationsOf(key), before);
+  assert.equal(await countInvocations(key), before);
 });
 
-const invocationsOf = async (by: string): Promise<number> =>
+const countInvocations = async (by: string): Promise<number> =>
   (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
 
 test('the daily call limit is enforced, including for concurrent calls', async () => {
@@ -359,20 +359,22 @@ test('an agent can list only the invocations of its key, filtered by operation, 
 });
 
 test('the output of an invocation is removed after 31 days, and the receipt is kept', async () => {
-  const clocked = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
-  const own = await keyWith(clocked, { expiresAt: undefined });
+  const testClockServer = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
+  const own = await keyWith(testClockServer, { expiresAt: undefined });
   const {
     id,
     output,
     sessionId = '',
-  } = (await invoke(clocked, own.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
+  } = (await invoke(testClockServer, own.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
   const { downloadUrl } = Object(output).artifact;
   assert.equal((await fetch(downloadUrl)).status, 200);
-  await clocked.waitUntilEnded(sessionId);
-  await clocked.advance(32 * 24 * 3_600_000);
+  await testClockServer.waitUntilEnded(sessionId);
+  await testClockServer.advance(32 * 24 * 3_600_000);
   const old = await eventually(
     'the output to be removed',
-    async () => (await clocked.api<Invocation>('GET', agentPath(clocked, `invocations/${id}`), { key: own.key })).body,
+    async () =>
+      (await testClockServer.api<Invocation>('GET', agentPath(testClockServer, `invocations/${id}`), { key: own.key }))
+        .body,
     ({ output: left }) => left === undefined,
   );
   assert.ok(old.receipt);

@@ -146,7 +146,7 @@ test('a key without browsers:connect can manage sessions but cannot connect', as
   assert.equal(released.body.status, 'COMPLETED');
 });
 
-test('each scope allows only the operations of that scope', async () => {
+test('browsers:read does not allow creates, and browsers:write does not allow lists', async () => {
   const reader = (await issueKey({ scopes: ['browsers:read'] })).key;
   const writer = (await issueKey({ scopes: ['browsers:write'] })).key;
   assert.equal((await listWith(reader)).status, 200);
@@ -170,7 +170,7 @@ for (const [what, fields, path] of [
   ['a grant for all writes', { grants: [{ operationId: '*', effect: 'write' }] }, 'grants[0].effect'],
   ['a duplicate grant', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
-  test(`the issue of a key with ${what} is refused`, async () => {
+  test(`a new key with ${what} is refused`, async () => {
     const { status, body } = await withToken('POST', KEYS, { name: 'test', ...fields });
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
@@ -281,7 +281,7 @@ test('applications can be created, read and listed, and renamed if the revision 
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token cannot grant rights that it lacks, or create tokens that can create tokens', async () => {
+test('a token can use only its scopes, and cannot be issued with account:tokens or for 400 days', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const made = await issue({ scopes: ['applications:read'] });

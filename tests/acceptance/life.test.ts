@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import puppeteer from 'puppeteer-core';
+import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
@@ -8,7 +13,7 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { waitForSessionEvent } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
-import { eventually } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const SECOND = 1000;
 /** The grace period, longer than the default of two seconds, so that a client can connect in time on a busy machine. */
@@ -26,14 +31,14 @@ const server = await startServer({
 
 const assertRuns = async (id: string): Promise<void> => assert.equal((await server.read(id)).status, 'RUNNING');
 
-const told = async (id: string, types: string): Promise<SessionEventPage['data']> =>
+const readEvents = async (id: string, types: string): Promise<SessionEventPage['data']> =>
   (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events?type=${types}`)).body.data;
 
 /** Waits until the server has noticed the disconnect, then advances the clock by the grace period. */
-async function graceIsOver(id: string): Promise<void> {
+async function waitOutGracePeriod(id: string): Promise<void> {
   await eventually(
     'the last client to be gone',
-    async () => (await told(id, 'client.connected,client.disconnected')).at(-1),
+    async () => (await readEvents(id, 'client.connected,client.disconnected')).at(-1),
     last => last?.type === 'client.disconnected' && last.detail.clients === 0,
   );
   await server.advance(GRACE_MS + SECOND);
@@ -46,7 +51,7 @@ async function assertEnded(id: string, status: Session['status'], endReason: Ses
   assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
 }
 
-test('a page is unchanged after fifty clients, half of which were cut off without a close', async () => {
+test('a page keeps its state while fifty clients connect in turn, half of which are cut off without a close', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   for (let count = 1; count <= 50; count += 1) {
     const client = await CdpClient.connect(connectUrl);
@@ -59,7 +64,7 @@ test('a page is unchanged after fifty clients, half of which were cut off withou
   await server.release(id);
 });
 
-test('a session ends at its time limit, with or without clients or keepAlive, and its client is closed with 4001', async () => {
+test('a session ends at its time limit, with a client and keepAlive or with neither, and closes the client with 4001', async () => {
   const kept = await server.createSession({ timeout: 120, keepAlive: true });
   const alone = await server.createSession({ timeout: 120 });
   const client = await CdpClient.connect(kept.connectUrl);
@@ -112,7 +117,7 @@ test('a session waits for another client during the grace period after its last 
   await server.advance(2 * GRACE_MS);
   await assertRuns(id);
   await third.close();
-  await graceIsOver(id);
+  await waitOutGracePeriod(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
@@ -120,7 +125,7 @@ test('a client with a broken connection counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   client.cut();
-  await graceIsOver(id);
+  await waitOutGracePeriod(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
@@ -146,12 +151,12 @@ test('Browser.close ends a session', async () => {
 
 test('in a session with keepAlive, Browser.close disconnects only the client that sent the command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const stays = await CdpClient.connect(connectUrl);
-  const leaves = await CdpClient.connect(connectUrl);
-  assert.deepEqual(await leaves.send('Browser.close'), {});
-  assert.equal((await leaves.closed()).code, 1000);
-  await stays.send('Browser.getVersion');
-  await stays.close();
+  const remainingClient = await CdpClient.connect(connectUrl);
+  const closingClient = await CdpClient.connect(connectUrl);
+  assert.deepEqual(await closingClient.send('Browser.close'), {});
+  assert.equal((await closingClient.closed()).code, 1000);
+  await remainingClient.send('Browser.getVersion');
+  await remainingClient.close();
   await assertRuns(id);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   await browser.close();
@@ -191,24 +196,25 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
   assert.equal((await idle.closed()).code, 4003);
   const [left] = await eventually(
     'the disconnection event of the client',
-    () => told(id, 'client.disconnected'),
+    () => readEvents(id, 'client.disconnected'),
     events => events.length > 0,
   );
   assert.deepEqual(left?.detail, { clients: 1, why: 'no command was received for 600 seconds' });
   await busy.send('Browser.getVersion');
   await assertRuns(id);
   await busy.close();
-  await graceIsOver(id);
+  await waitOutGracePeriod(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-const withoutPongs = (url: string): Promise<CdpClient> => CdpClient.connect(url, {}, undefined, { autoPong: false });
+const connectWithoutPongs = (url: string): Promise<CdpClient> =>
+  CdpClient.connect(url, {}, undefined, { autoPong: false });
 
 test('a client that neither responds to pings nor sends a command or a part of a command is disconnected within a minute', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const silent = await withoutPongs(connectUrl);
-  const talking = await withoutPongs(connectUrl);
-  const sending = await withoutPongs(connectUrl);
+  const silent = await connectWithoutPongs(connectUrl);
+  const talking = await connectWithoutPongs(connectUrl);
+  const sending = await connectWithoutPongs(connectUrl);
   for (const part of ['{"id":1,', '"method":', '"Browser', '.get', 'Version"', ' ']) {
     sending.sendFragment(part);
     await talking.send('Browser.getVersion');
@@ -217,7 +223,7 @@ test('a client that neither responds to pings nor sends a command or a part of a
   await silent.closed();
   const [left] = await eventually(
     'the disconnection event of the client',
-    () => told(id, 'client.disconnected'),
+    () => readEvents(id, 'client.disconnected'),
     events => events.length > 0,
   );
   assert.equal(left?.detail.clients, 2);
@@ -233,7 +239,7 @@ test('a client that neither responds to pings nor sends a command or a part of a
 
 test('a client that vanishes between two pings is disconnected within a minute of its last command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const vanishing = await withoutPongs(connectUrl);
+  const vanishing = await connectWithoutPongs(connectUrl);
   await server.advance(10 * SECOND);
   await vanishing.send('Browser.getVersion');
   for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND);
@@ -279,10 +285,13 @@ test('SIGTERM closes the clients with 1001 and keeps the session running for the
   await server.release(id);
 });
 
-test('a session waits at least 30 seconds for its client after a restart, and then ends', async () => {
+test('a session whose client does not return after a restart runs on for 15 seconds and ends after 31', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
-  await eventually('the event of the connected client', async () => (await told(id, 'client.connected')).length > 0);
+  await eventually(
+    'the event of the connected client',
+    async () => (await readEvents(id, 'client.connected')).length > 0,
+  );
   await server.restart();
   assert.equal((await client.closed()).code, 1006);
   await server.advance(15 * SECOND);
@@ -302,21 +311,43 @@ test('SIGINT ends all sessions as drained before the server exits', async () => 
   await assertEnded(other.id, 'COMPLETED', 'drained');
 });
 
+/** Starts a create whose body is still missing. Returns when the server has received its headers. */
+async function beginCreate(): Promise<{ finish: (body: object) => Promise<IncomingMessage> }> {
+  const requestId = randomUUID();
+  const outgoing = request(`${server.url}/v1/browsers/sessions`, {
+    ...{ method: 'POST', agent: false },
+    headers: {
+      authorization: `Bearer ${server.key}`,
+      'content-type': 'application/json',
+      'x-request-id': requestId,
+    },
+  });
+  const responded = once(outgoing, 'response');
+  outgoing.flushHeaders();
+  await eventually('the create to be received', () =>
+    server.log().some(line => line.includes(requestId) && line.includes('createSession.begin')),
+  );
+  const finish = async (body: object): Promise<IncomingMessage> => {
+    outgoing.end(JSON.stringify(body));
+    const [response] = await withTimeLimit('the response to the create', responded);
+    return response;
+  };
+  return { finish };
+}
+
 test('a server that is shutting down refuses creates, and marks the refusal as retryable', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
+  // The server accepts no new connections soon after the signal, but it waits for requests that it has received.
+  const create = await beginCreate();
   const stopping = server.kill('SIGINT');
-  const reply = await eventually(
-    'the create to be refused',
-    () => server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined),
-    reply => reply === undefined || reply.status === 503,
-  );
-  if (reply) {
-    assert.equal(reply.body.code, 'capacity');
-    assert.equal(reply.headers['x-should-retry'], 'true');
-  }
+  // Sessions are ended after creates are refused.
+  assert.equal((await client.closed()).code, 1000);
+  const response = await create.finish({});
+  const body: ErrorBody = JSON.parse(await text(response));
+  assert.deepEqual([response.statusCode, body.code], [503, 'capacity']);
+  assert.equal(response.headers['x-should-retry'], 'true');
   assert.equal(await stopping, 0);
-  await client.closed();
   await server.start();
   await server.waitUntilSettled();
 });

@@ -45,7 +45,7 @@ function tally(responses: readonly Created[]): Record<string, number> {
 }
 
 const waiting = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxWaiting;
-const untilWaiting = (count: number): Promise<number> =>
+const waitUntilQueued = (count: number): Promise<number> =>
   eventually(`${count} creates to be queued`, waiting, seen => seen === count, 30_000);
 
 const running = async (): Promise<Session[]> => {
@@ -103,13 +103,13 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   const callers: Array<Promise<Created>> = [];
   for (const name of ['one', 'two']) {
     callers.push(create(name, 55));
-    await untilWaiting(callers.length);
+    await waitUntilQueued(callers.length);
   }
   const third = await leaver(55);
-  await untilWaiting(3);
+  await waitUntilQueued(3);
   for (const name of ['four', 'five']) {
     callers.push(create(name, 55));
-    await untilWaiting(callers.length + 1);
+    await waitUntilQueued(callers.length + 1);
   }
   for (const { status, headers, body } of await Promise.all(Array.from({ length: LINE }, () => create('late', 55)))) {
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
@@ -120,7 +120,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   const hasty = await create('hasty');
   assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
   third.hangUp();
-  await untilWaiting(4);
+  await waitUntilQueued(4);
   // The test might not observe a create that waits for only a second, but the response contains its position in the
   // queue.
   const { status, headers, body } = await create('six', 1);
@@ -185,15 +185,15 @@ test('applications get free slots in turn, and no browser is started for a calle
   assert.deepEqual([refused.status, refused.body.code], [503, 'capacity']);
   assert.deepEqual([refused.headers['x-should-retry'], refused.headers['retry-after']], ['true', '5']);
   const gone = await leaver(50);
-  await untilWaiting(1);
+  await waitUntilQueued(1);
   const callers: Array<Promise<Created>> = [];
   for (const name of ['mine 1', 'mine 2']) {
     callers.push(create(name, 50));
-    await untilWaiting(callers.length + 1);
+    await waitUntilQueued(callers.length + 1);
   }
   const theirs = create('theirs 1', 50, other);
   gone.hangUp();
-  await untilWaiting(2);
+  await waitUntilQueued(2);
   const outcome = Promise.all([...callers, theirs]);
   const path = `/v1/applications/${made.body.id}/limits`;
   await eventually(
@@ -224,7 +224,7 @@ test('a service that is shutting down refuses queued creates, and the next serve
   assert.ok(standing.length > 0);
   await setLimits(server, token, { maxConcurrent: standing.length });
   const patient = create('patient', 50);
-  await untilWaiting(1);
+  await waitUntilQueued(1);
   assert.equal(await server.kill('SIGTERM'), 0);
   const { status, headers, body } = await patient;
   assert.deepEqual([status, body.code, headers['x-should-retry']], [503, 'capacity', 'true']);

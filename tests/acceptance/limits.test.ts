@@ -54,7 +54,7 @@ const evaluating = (id: number, sessionId: string, expression: string): string =
     sessionId,
   });
 
-test('a message of 50 MB to the browser and a larger message to the client are passed on, each as one message', () =>
+test('a message of 50 MiB to the browser and a larger message to the client are each forwarded as one message', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
@@ -98,7 +98,7 @@ test('the twenty-first client is refused before the upgrade, and a client is acc
     assert.equal(headers['x-ratelimit-limit'], `${CLIENTS_MAX}`);
     assert.equal(headers['x-ratelimit-remaining'], '0');
     assert.equal(headers['x-ratelimit-reset'], '5');
-    const [leaver, ...stayers] = clients;
+    const [leaver, ...remainingClients] = clients;
     await leaver?.close();
     const next = await eventually(
       'the place to be free',
@@ -106,8 +106,8 @@ test('the twenty-first client is refused before the upgrade, and a client is acc
       client => client !== undefined,
     );
     assert.ok(next);
-    await Promise.all([next, ...stayers].map(client => client.send('Browser.getVersion')));
-    await Promise.all([next, ...stayers].map(client => client.close()));
+    await Promise.all([next, ...remainingClients].map(client => client.send('Browser.getVersion')));
+    await Promise.all([next, ...remainingClients].map(client => client.close()));
   }));
 
 test('sockets of live view addresses do not count as clients, and have a separate limit of the same size', () =>
@@ -129,7 +129,7 @@ test('twenty of thirty clients that connect at the same time are accepted', () =
     await Promise.all(inside.map(client => client.close()));
   }));
 
-test('the fifty-first browser context is refused, and a context is accepted after another context was disposed', () =>
+test('the fifty-first browser context is refused, and is accepted after another browser context was disposed', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
@@ -205,7 +205,7 @@ test('a connection without a valid credential or session is refused with 401, 40
     }
   }));
 
-test('an agent key with browsers:connect is accepted in either header', () =>
+test('an agent key with browsers:connect is accepted in the headers Authorization and X-BB-API-Key', () =>
   withSession(async session => {
     const key = await keyWith('browsers:connect');
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {

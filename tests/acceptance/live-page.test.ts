@@ -83,7 +83,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-interface Desk {
+interface LiveViewFixture {
   readonly id: string;
   /** The page in the session. */
   readonly page: Page;
@@ -94,7 +94,7 @@ interface Desk {
 }
 
 /** Opens a session and its live view in a second browser. With `mac`, the viewer is on a Mac. */
-async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
+async function openSessionWithLiveView({ look = DESK, mac = false } = {}): Promise<LiveViewFixture> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -110,7 +110,7 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
     async () => Number(await view.locator('#canvas').getAttribute('width')) > 600,
   );
   const end = async (): Promise<void> => {
-    assert.deepEqual(watched.faults, []);
+    assert.deepEqual(watched.violations, []);
     await watched.close();
     await browser.close();
     await server.release(id);
@@ -138,14 +138,14 @@ const takeControl = async (view: Page): Promise<void> => {
  * Presses these keys to copy. The notice about the copy disappears by itself, so the test starts to wait for the notice
  * before the keys are pressed.
  */
-const copying = async (view: Page, keys: string): Promise<void> => {
+const copyWithKeys = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
 const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
 
 test('the live view sends letters, symbols, arrow keys and shortcuts to the page', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   await click(view, 200, 60);
   await view.keyboard.type('Hi. a@b, Ünïcode? (x)');
@@ -173,8 +173,8 @@ test('the live view sends letters, symbols, arrow keys and shortcuts to the page
   await end();
 });
 
-test('a character typed with AltGr is not a shortcut', async () => {
-  const { page, view, end } = await openDesk();
+test('a character typed with AltGr is sent as text, not as a shortcut', async () => {
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   await click(view, 200, 60);
   const devtools = await view.context().newCDPSession(view);
@@ -194,12 +194,12 @@ test('a character typed with AltGr is not a shortcut', async () => {
 });
 
 test('the live view uses Mac shortcuts for a viewer on a Mac', async () => {
-  const { page, view, end } = await openDesk({ mac: true });
+  const { page, view, end } = await openSessionWithLiveView({ mac: true });
   await takeControl(view);
   await click(view, 200, 60);
   await view.keyboard.type('apple');
   await view.keyboard.press('Meta+a');
-  await copying(view, 'Meta+c');
+  await copyWithKeys(view, 'Meta+c');
   await view.keyboard.press('Meta+x');
   await eventually('the text to be cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Meta+z');
@@ -215,7 +215,7 @@ test('the live view uses Mac shortcuts for a viewer on a Mac', async () => {
 });
 
 test('the live view sends text from input methods and dead keys', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   await click(view, 200, 60);
   const devtools = await view.context().newCDPSession(view);
@@ -231,7 +231,7 @@ test('the live view sends text from input methods and dead keys', async () => {
 });
 
 test("a viewer can paste ten kilobytes of text, and copy from the page to the viewer's clipboard", async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   await click(view, 200, 60);
   const text = 'Zeile – 行 – 😀 '.repeat(700).slice(0, 10_240).trimEnd();
@@ -241,13 +241,13 @@ test("a viewer can paste ten kilobytes of text, and copy from the page to the vi
   await page.evaluate("document.getElementById('text').value = 'copied – 行'");
   await click(view, 200, 60);
   await view.keyboard.press('Control+a');
-  await copying(view, 'Control+c');
+  await copyWithKeys(view, 'Control+c');
   assert.equal(await view.evaluate('navigator.clipboard.readText()'), 'copied – 行');
   await end();
 });
 
 test('a drag and drop is completed even if the mouse moves quickly', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
   const mouse = (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', point: { x: number; y: number }) =>
@@ -274,7 +274,7 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
 });
 
 test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the page', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
   await view.mouse.move(from.x, from.y);
@@ -302,7 +302,7 @@ test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the 
 });
 
 test('a click after many mouse moves hits the correct element', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   for (let step = 0; step < 300; step++) {
     const point = await at(view, 100 + (step % 500), 400 + (step % 200));
@@ -314,7 +314,7 @@ test('a click after many mouse moves hits the correct element', async () => {
 });
 
 test('the live view shows dialogs, select lists and file choosers, and sends the answers of the viewer', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   // The listener keeps Playwright from dismissing the dialog. That command would be queued while a viewer has control.
   page.on('dialog', () => {});
   await takeControl(view);
@@ -355,7 +355,7 @@ test('the live view shows dialogs, select lists and file choosers, and sends the
 });
 
 test('the live view shows select lists and copies text in same-site and cross-site frames', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.a}/framing`);
   await takeControl(view);
   for (const [top, times] of [
@@ -385,7 +385,7 @@ test('the live view shows select lists and copies text in same-site and cross-si
 });
 
 test('the live view offers downloads only to viewers who may take control', async () => {
-  const { id, page, view, end } = await openDesk();
+  const { id, page, view, end } = await openSessionWithLiveView();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
   const looking = await view.context().newPage();
   await looking.goto(body.debuggerUrl);
@@ -409,7 +409,7 @@ test('the live view offers downloads only to viewers who may take control', asyn
 });
 
 test('the live view works with touch and the on-screen keyboard on a small screen', async () => {
-  const { page, view, watched, end } = await openDesk({ look: PHONE });
+  const { page, view, watched, end } = await openSessionWithLiveView({ look: PHONE });
   assert.deepEqual(await watched.findings(), []);
   assert.equal(await watched.overflows(), false);
   await view.getByRole('button', { name: 'Take control' }).tap();
@@ -440,7 +440,7 @@ for (const [name, look] of [
   ['on a phone, dark', PHONE_DARK],
 ] as const)
   test(`the live view has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
-    const { view, watched, end } = await openDesk({ look });
+    const { view, watched, end } = await openSessionWithLiveView({ look });
     assert.deepEqual(await watched.findings(), []);
     await takeControl(view);
     assert.deepEqual(await watched.findings(), []);
@@ -448,12 +448,12 @@ for (const [name, look] of [
   });
 
 test('a viewer with control can use the tabs, the address bar and the history, and a viewer without control cannot reload the page', async () => {
-  const { page, view, end } = await openDesk();
-  const iconic = await page.context().newPage();
-  await iconic.goto(`${pages.url}/iconic`);
+  const { page, view, end } = await openSessionWithLiveView();
+  const iconPage = await page.context().newPage();
+  await iconPage.goto(`${pages.url}/iconic`);
   const icon = view.getByRole('listitem').filter({ hasText: 'Iconic' }).locator('img');
   await eventually('the icon to be loaded', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
-  await iconic.close();
+  await iconPage.close();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
   await view.getByRole('button', { name: 'Next', exact: true }).waitFor();
@@ -473,8 +473,8 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   await end();
 });
 
-test('a press on a tab is not lost if titles change before the release', async () => {
-  const { page, view, end } = await openDesk();
+test('a press on the close button of a tab takes effect even if titles change before the release', async () => {
+  const { page, view, end } = await openSessionWithLiveView();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
   await takeControl(view);
@@ -489,7 +489,7 @@ test('a press on a tab is not lost if titles change before the release', async (
 });
 
 test('the live view shows a popup that a click opened, offers a button to go back, and shows the opener again when the popup closes', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
   const shows = (name: string): Promise<void> =>
@@ -534,7 +534,7 @@ test('the live view shows a popup that a click opened, offers a button to go bac
 });
 
 test('a page that the agent or another viewer opens is not shown automatically', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/sign-in-with`);
   const looking = await view.context().newPage();
   await looking.goto(view.url());
@@ -551,7 +551,7 @@ test('a page that the agent or another viewer opens is not shown automatically',
 });
 
 test('Enter in the address bar opens the address, and is not sent to the page', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
   const address = view.getByRole('textbox', { name: 'Address' });
@@ -567,7 +567,7 @@ test('Enter in the address bar opens the address, and is not sent to the page', 
 });
 
 test('Tab and Escape are sent to the page, and F6 moves the focus out of the page and releases pressed keys', async () => {
-  const { page, view, end } = await openDesk();
+  const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
   await view.keyboard.press('Tab');
@@ -587,7 +587,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
 });
 
 test('the live view works in a sandboxed frame, and notifies the embedding page when the session ends', async () => {
-  const { id, page, view } = await openDesk();
+  const { id, page, view } = await openSessionWithLiveView();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const embedding = await view.context().newPage();
   pages.set(

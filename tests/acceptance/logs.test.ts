@@ -99,13 +99,13 @@ const TIME = '2026-11-26T00:00:00.000Z';
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 const textOf = (entry: SessionLog): string => JSON.stringify(paramsOf(entry));
 const urlOf = (entry: SessionLog): string => String(Object(paramsOf(entry).request).url ?? '');
-const saidBy = (entries: readonly SessionLog[], words: string): SessionLog | undefined =>
+const findMessage = (entries: readonly SessionLog[], words: string): SessionLog | undefined =>
   entries.find(entry => entry.method === 'Runtime.consoleAPICalled' && textOf(entry).includes(words));
-const askedBy = (entries: readonly SessionLog[], path: string): SessionLog | undefined =>
+const findRequest = (entries: readonly SessionLog[], path: string): SessionLog | undefined =>
   entries.find(entry => entry.method === 'Network.requestWillBeSent' && urlOf(entry).endsWith(path));
 const methodsOf = (log: readonly SessionLog[]): Set<string> => new Set(log.map(({ method }) => method));
 
-async function visited(path: string) {
+async function visitInSession(path: string) {
   const session = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -113,7 +113,7 @@ async function visited(path: string) {
   return { session, client, page };
 }
 
-const world = await visited('/world');
+const world = await visitInSession('/world');
 await logWith(world.session.id, 'the page to be done', entry => textOf(entry).includes('all done'));
 await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, world.page);
 const isPopup = (entry: SessionLog): boolean =>
@@ -121,8 +121,10 @@ const isPopup = (entry: SessionLog): boolean =>
 await logWith(world.session.id, 'the popup to be loaded', isPopup);
 // The entries of the worker, the frame and the socket may be logged later than other entries.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
-  ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
-  askedBy(entries, '/from-worker') !== undefined &&
+  ['first words of the worker', 'first words of the popup', 'in the frame'].every(words =>
+    findMessage(entries, words),
+  ) &&
+  findRequest(entries, '/from-worker') !== undefined &&
   methodsOf(entries).has('Network.webSocketClosed');
 const log = await eventually('the worker, the frame and the socket', () => listed(world.session.id), isWhole);
 
@@ -164,17 +166,21 @@ test('the log contains redirects, cached and failed requests, WebSockets and req
     'Network.webSocketClosed',
   ])
     assert.ok(methodsOf(log).has(method), method);
-  const bodies = JSON.stringify(log);
-  assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
+  const logText = JSON.stringify(log);
+  assert.ok(!logText.includes('"hello"') && !logText.includes('a=b'), 'bodies and messages are not logged');
 });
 
 test('the log contains messages and requests of cross-site frames, shared workers and service workers from the start', async () => {
-  const { session, client } = await visited('/apart');
+  const { session, client } = await visitInSession('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
-    APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
+    APART.every(({ words, path }) => findMessage(entries, words) && findRequest(entries, path));
   const entries = await eventually('the messages and requests of all targets', () => listed(session.id), hasAll);
   for (const { words, path, pageId } of APART)
-    assert.deepEqual([saidBy(entries, words)?.pageId, askedBy(entries, path)?.pageId], [pageId, pageId], words);
+    assert.deepEqual(
+      [findMessage(entries, words)?.pageId, findRequest(entries, path)?.pageId],
+      [pageId, pageId],
+      words,
+    );
   await client.close();
 });
 
@@ -197,7 +203,7 @@ test('entries have the documented format and a time within the session', () => {
   assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
 });
 
-test('the log can be filtered by kind and read in pages', async () => {
+test('the log can be filtered by kind and read in list pages', async () => {
   const { id } = world.session;
   const console = await listed(id, '?type=console');
   assert.deepEqual([...methodsOf(console)].sort(), [
@@ -234,14 +240,14 @@ test('the entries of a page or of a period can be listed', async () => {
   );
   const loaded = Math.floor(all.find(isPopup)?.timestamp ?? 0);
   const [from, to] = [new Date(loaded), new Date(loaded + 1)].map(time => time.toISOString());
-  const atLoad = ({ timestamp = 0 }: SessionLog): boolean => timestamp >= loaded && timestamp < loaded + 1;
-  assert.deepEqual(await listed(id, `?from=${from}&to=${to}`), all.filter(atLoad));
+  const isAtLoad = ({ timestamp = 0 }: SessionLog): boolean => timestamp >= loaded && timestamp < loaded + 1;
+  assert.deepEqual(await listed(id, `?from=${from}&to=${to}`), all.filter(isAtLoad));
   assert.ok((await listed(id, `?from=${from}&to=${to}&type=page&pageId=1`)).some(isPopup));
   assert.deepEqual(await listed(id, `?to=${world.session.createdAt}`), []);
 });
 
 test('the log contains commands of clients and their results, without typed text', async () => {
-  const { session, client, page } = await visited('/next');
+  const { session, client, page } = await visitInSession('/next');
   const typed = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
   await client.ask('Page.navigate', { url: 'file:///etc/passwd' }, page);
@@ -311,7 +317,7 @@ test('DevTools can import the HAR file of a running session', async () => {
 });
 
 test('the log can be streamed until the session ends, and a stream can continue after a given entry', async () => {
-  const { session, client, page } = await visited('/next');
+  const { session, client, page } = await visitInSession('/next');
   const headers = { authorization: `Bearer ${server.key}` };
   const stream = await EventStream.open(server.url + pathOf(session.id), headers);
   await stream.event('Page.frameNavigated');
@@ -381,7 +387,7 @@ test('a request for the log with an invalid query, for an unknown session or wit
 });
 
 test('the log is deleted a month after the session ends, and the response states the reason', async () => {
-  const { session, client } = await visited('/next');
+  const { session, client } = await visitInSession('/next');
   await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, world.session]) await server.release(id);
   assert.ok((await listed(session.id)).length > 0);

@@ -114,13 +114,13 @@ test('an e-mail is not retried after a day, and the operator can then read the e
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
-  const tried = () =>
+  const waitForFailedAttempt = () =>
     eventually(
       'a failed attempt to send the e-mail',
       () => printed('nobody@example.com'),
       ({ failure }) => failure !== undefined,
     );
-  let mail = await tried();
+  let mail = await waitForFailedAttempt();
   let pauseMs = 30 * SECOND_MS;
   while (mail.nextAttemptAt !== undefined) {
     const nextMs = Date.parse(mail.nextAttemptAt);

@@ -139,7 +139,7 @@ test('an owner can promote another member to owner after a step-up, and the last
   assert.deepEqual([last.status, codeOf(last)], [409, 'last_owner']);
 });
 
-test('an invitation expires and can be revoked', async () => {
+test('an expired or revoked invitation has the matching status and cannot be used to register', async () => {
   const short = await ada.post<IssuedInvitation>(INVITATIONS, {
     ...{ email: 'late@example.com', role: 'viewer', expiresIn: 3600 },
   });
@@ -167,7 +167,7 @@ interface Listed {
 
 const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
 
-test('members and invitations are listed in pages', async () => {
+test('members and invitations are listed in list pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);

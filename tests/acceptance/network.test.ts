@@ -19,11 +19,11 @@ const list = join(folder, 'ads.txt');
 writeFileSync(list, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
-const nobody = await freePort();
-const resetting = await failing(socket => socket.resetAndDestroy());
-const hangingUp = await failing(socket => socket.end());
-const talkingNonsense = await failing(socket => socket.end('HTTP/1.1 20 NO\r\n\r\n'));
-const opened = [pages.port, nobody, resetting, hangingUp, talkingNonsense];
+const unusedPort = await freePort();
+const resettingPort = await failing(socket => socket.resetAndDestroy());
+const closingPort = await failing(socket => socket.end());
+const nonsensePort = await failing(socket => socket.end('HTTP/1.1 20 NO\r\n\r\n'));
+const opened = [pages.port, unusedPort, resettingPort, closingPort, nonsensePort];
 const server = await startServer({
   env: {
     BERTH_EGRESS_ALLOW: opened.map(port => `127.0.0.1/32:${port}`).join(),
@@ -77,7 +77,7 @@ const status = async (page: Page, url: string): Promise<number | undefined> =>
 
 const policy = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
 
-test('with the default deny, only the listed hosts and their subdomains are allowed', () =>
+test('a networkPolicy that denies by default allows only the listed host names and their subdomains', () =>
   withSession(policy({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
     for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test']) assert.equal(await status(page, at(host)), 200);
     const before = pages.hits('/plain');
@@ -107,7 +107,7 @@ test('with the default deny, only the listed hosts and their subdomains are allo
     assert.deepEqual(told[0]?.actor, { kind: 'browser' });
   }));
 
-test('with the default allow, the listed hosts are refused, and the longest matching entry applies', () =>
+test('a networkPolicy that allows by default refuses the listed host names, and the longest matching entry applies', () =>
   withSession(policy({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
     assert.deepEqual(
       [await status(page, at('a.test')), await status(page, at('www.a.test')), await status(page, at('b.test'))],
@@ -115,7 +115,7 @@ test('with the default allow, the listed hosts are refused, and the longest matc
     );
   }));
 
-test('the rules still apply after another server adopts the session', async () => {
+test('a networkPolicy still applies after another server adopts the session', async () => {
   const session = await server.createSession({ keepAlive: true, ...policy({ default: 'deny', allow: ['a.test'] }) });
   await server.restart();
   await drive(session, async page => {
@@ -124,7 +124,7 @@ test('the rules still apply after another server adopts the session', async () =
   await server.release(session.id);
 });
 
-test('advertising hosts are blocked if blockAds is set', () =>
+test('host names of advertisers are blocked if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
@@ -144,10 +144,10 @@ test('a failed plain HTTP request causes the same network error as without a pro
     // Tests each failure on a new connection to the proxy and on a reused one, on which Chromium would repeat the
     // request.
     for (const [port, error] of [
-      [nobody, /net::ERR_CONNECTION_RESET/],
-      [resetting, /net::ERR_CONNECTION_RESET/],
-      [hangingUp, ends],
-      [talkingNonsense, /net::ERR_INVALID_HTTP_RESPONSE/],
+      [unusedPort, /net::ERR_CONNECTION_RESET/],
+      [resettingPort, /net::ERR_CONNECTION_RESET/],
+      [closingPort, ends],
+      [nonsensePort, /net::ERR_INVALID_HTTP_RESPONSE/],
     ] as const)
       for (const before of [[], ['/plain', '/next']]) {
         for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
@@ -163,23 +163,24 @@ test('a failed plain HTTP request causes the same network error as without a pro
         assert.match(String(request.failure()?.errorText), error);
         assert.equal(await request.response(), null);
         await failing.close();
-        assert.deepEqual(heard, port === nobody ? [] : ['GET /page'], String(error));
+        assert.deepEqual(heard, port === unusedPort ? [] : ['GET /page'], String(error));
         heard.length = 0;
         for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
         const post = (to: string) => fetch(to, { method: 'POST', body: 'x', mode: 'no-cors' }).then(String, String);
         assert.equal(await page.evaluate(post, url), 'TypeError: Failed to fetch');
-        assert.deepEqual(heard, port === nobody ? [] : ['POST /page'], String(error));
+        assert.deepEqual(heard, port === unusedPort ? [] : ['POST /page'], String(error));
       }
   }));
 
-test('a plain HTTP request has the same headers as without a proxy', () =>
+test('Playwright sees the headers of a plain HTTP request as the server receives them', () =>
   withSession({}, async page => {
-    const headers = await (await page.goto(at('a.test', '/echo')))?.request().allHeaders();
-    assert.equal(headers?.connection, 'keep-alive');
-    assert.equal(headers?.['proxy-connection'], undefined);
+    const reply = await page.goto(at('a.test', '/echo'));
+    const received: { headers: Record<string, string> } = await reply?.json();
+    assert.equal(received.headers.connection, 'keep-alive');
+    assert.deepEqual(await reply?.request().allHeaders(), received.headers);
   }));
 
-test('entries that are not host names are refused, and the error names the entries', async () => {
+test('a networkPolicy with an entry that is not a host name is refused, and the error names the entry', async () => {
   const networkPolicy = { allow: ['a.test', 'https://a.test'], deny: ['a*.test'] };
   const { status, body } = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', {
     body: { browserSettings: { networkPolicy } },

@@ -42,7 +42,7 @@ test('no request header reveals a proxy', () => {
     assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
 });
 
-test('the document has a line for every property that the page checks', () => {
+test('docs/what-pages-notice.md lists exactly the properties that the test page checks', () => {
   assert.deepEqual([...documentedChecks()].sort(), Object.keys(onChromium).sort());
 });
 

@@ -15,7 +15,7 @@ import { startServer } from '../harness/server.ts';
 
 const WRITTEN = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
 /** The tolerance: the start and end of a session are not read at exactly the same time as the meter. */
-const METER_SECONDS = 1;
+const METER_TOLERANCE_SECONDS = 1;
 const RATE = 1000;
 
 const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
@@ -23,7 +23,7 @@ const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: Stri
 const guide = new Guide('operation-receipt', { [WRITTEN.url]: server.url, [WRITTEN.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
-test('a screenshot over MCP is charged by the second, and its receipt can be verified without a network', async () => {
+test('the guide takes a screenshot over MCP and verifies its receipt without a network', async () => {
   const { code, printed, said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');
@@ -37,8 +37,11 @@ test('a screenshot over MCP is charged by the second, and its receipt can be ver
 test('the captured amount matches the duration of the session and the amount in the ledger', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
   const { startedAt = '', endedAt = '' } = await server.waitUntilEnded(sessionId);
-  const lived = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
-  assert.ok(Math.abs(cost.meters.browserSeconds - lived) <= METER_SECONDS, `${cost.meters.browserSeconds} of ${lived}`);
+  const sessionSeconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
+  assert.ok(
+    Math.abs(cost.meters.browserSeconds - sessionSeconds) <= METER_TOLERANCE_SECONDS,
+    `${cost.meters.browserSeconds} of ${sessionSeconds}`,
+  );
   assert.equal(cost.captured, cost.meters.browserSeconds * RATE);
   const path = `/v1/applications/${server.applicationId}/credits/entries`;
   const { body } = await server.api<CreditEntryPage>('GET', path, { key: await ownerToken(server) });

@@ -11,6 +11,8 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
+/** The fields of each form that was sent. `document` is the HTML of the page, which has no values of fields. */
+const sent: Array<Readonly<Record<string, unknown>>> = [];
 const pages = await openPages({
   '/orders/*': (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://pages.test');
@@ -18,11 +20,15 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Order</title><body style="margin:0;background:#0000ff">
       <h1>${decodeURIComponent(pathname).replaceAll('<', '&lt;')}</h1><p id="view">${searchParams.get('view')}</p>
       <form action="/sent"><input id="reason" name="reason"><select id="sizes" name="size" multiple>
-      <option>s<option>m<option>l</select><button>Cancel</button></form>`);
+      <option>s<option>m<option>l</select><input name="other"><input type="hidden" name="document">
+      <button onclick="this.form.document.value = document.documentElement.outerHTML">Cancel</button></form>`);
   },
   '/sent': (request, response) => {
     const { searchParams } = new URL(request.url ?? '', 'http://pages.test');
-    const said = [searchParams.get('reason'), ...searchParams.getAll('size')].join('|');
+    const [reason, other, document] = ['reason', 'other', 'document'].map(name => searchParams.get(name));
+    const sizes = searchParams.getAll('size');
+    sent.push({ reason, sizes, other, document });
+    const said = [reason, ...sizes].join('|');
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(
       `<!doctype html><title>Sent</title><p id="state">cancelled</p><p id="said">${said.replaceAll('<', '&lt;')}</p>`,
@@ -103,11 +109,19 @@ test('an operation opens an address that is built from the input, and returns fi
 test('an operation writes input values into form fields and nowhere else', async () => {
   await owner.publish('orders.drop', drop());
   const reason = '"><script>document.title="x"</script>';
+  sent.length = 0;
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual(Object(body.output).fields, { state: 'cancelled', said: `${reason}|s|l` });
   const numbers = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
+  // The rest of the page is the same for all values.
+  const rest = { other: '', document: sent[0]?.document };
+  assert.match(String(rest.document), /<title>Order<\/title>/);
+  assert.deepEqual(sent, [
+    { reason, sizes: ['s', 'l'], ...rest },
+    { reason: '7', sizes: ['m'], ...rest },
+  ]);
 });
 
 test('an input without the values that the steps require is refused, and no steps are run', async () => {
@@ -167,7 +181,7 @@ test('an operation with invalid or unsafe steps is refused, and the error names 
   assert.deepEqual([other.status, other.body.code], [400, 'invalid_request'], other.text);
 });
 
-test('if its output does not match the schema, a read fails, and a write succeeds with the output marked invalid', async () => {
+test('an output that does not match the schema makes a read fail, and is marked invalid for a write', async () => {
   const outputSchema = {
     type: 'object',
     required: ['fields'],

@@ -25,7 +25,7 @@ const call = (id: string, input: object, headers: Record<string, string> = {}) =
   calls += 1;
   return invoke(server, key, id, input, { headers: { 'idempotency-key': `call ${calls}`, ...headers } });
 };
-const readOrder = (more: { binding?: object; [field: string]: unknown } = {}) => ({
+const readOrderOperation = (more: { binding?: object; [field: string]: unknown } = {}) => ({
   ...cancelOrderOperation(upstream, { effect: 'read', ...more }),
   binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}`, ...more.binding },
 });
@@ -218,7 +218,7 @@ test('input values are passed to the path, query, headers and body of the reques
       all: { type: 'boolean' },
     },
   };
-  const body = readOrder({
+  const body = readOrderOperation({
     inputSchema,
     binding: {
       url: `${upstream.url}/orders/{orderId}?all={all}`,
@@ -273,7 +273,7 @@ test('a write requires an idempotency key, and a hundred calls with the same key
 
 test('a call is reported as failed if its request had no effect, and as ambiguous if the effect is unknown', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { timeoutMs: 1000 }));
-  await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
+  await owner.publish('orders.read', readOrderOperation({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
     readonly [name: string, answering: Parameters<typeof upstream.respondTo>[1], write: string, read: string]
   > = [
@@ -353,8 +353,8 @@ test('a call to an unreachable service is reported as failed, even for a write, 
   assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
 });
 
-test('an output is kept only for the retention period of the operation', async () => {
-  await owner.publish('orders.list', readOrder({ retention: { output: 'full', days: 3 } }));
+test('an invocation reports until when its output is kept, according to the retention of the operation', async () => {
+  await owner.publish('orders.list', readOrderOperation({ retention: { output: 'full', days: 3 } }));
   const kept = (await call('orders.list', { orderId: 'A-1' })).body;
   const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
   assert.equal(days, 3);
@@ -366,7 +366,7 @@ test('an input is kept only if the operation is configured to keep inputs, and i
   const given = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
-  await owner.publish('orders.list', readOrder({ retention: { input: 'full', days: 2 } }));
+  await owner.publish('orders.list', readOrderOperation({ retention: { input: 'full', days: 2 } }));
   const { id } = (await call('orders.list', given)).body;
   const { body } = await read(id);
   assert.deepEqual(body.input, given);
@@ -380,7 +380,7 @@ test('an input is kept only if the operation is configured to keep inputs, and i
 });
 
 test('an output that is not kept is returned only by the call itself, and its digest is not stored', async () => {
-  await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
+  await owner.publish('orders.list', readOrderOperation({ retention: { output: 'none' } }));
   upstream.respondTo('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
   assert.deepEqual([body.status, body.output], ['succeeded', { state: 'private' }], text);
@@ -400,7 +400,7 @@ test('operations are hidden from other applications, and two operations cannot h
   const stranger = await keyOfOtherApplication(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
   assert.equal(status, 404);
-  const same = await owner.configure('orders_read', readOrder());
+  const same = await owner.configure('orders_read', readOrderOperation());
   assert.deepEqual([same.status, same.body.code], [409, 'name_taken']);
   const { body } = await owner.send<ConfiguredOperationPage>('GET', 'operations?kind=http&limit=2');
   assert.deepEqual(

@@ -51,14 +51,14 @@ const pages = await openPages({
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4', BERTH_SESSION_DOWNLOADS: '20000000' } });
 await liftLimits(server);
 const owner = await Owner.of(server);
-const CONNECTING = ['operations:invoke', 'invocations:read', 'browsers:connect', 'browsers:read', 'browsers:write'];
+const CONNECT_SCOPES = ['operations:invoke', 'invocations:read', 'browsers:connect', 'browsers:read', 'browsers:write'];
 const grants = [
   { operationId: 'browser.download' },
   { operationId: 'browser.steps' },
   { operationId: 'reports.fetch' },
 ];
 const { key } = await keyWith(server, { grants });
-const { key: connecting } = await keyWith(server, { grants, scopes: CONNECTING });
+const { key: connectKey } = await keyWith(server, { grants, scopes: CONNECT_SCOPES });
 let calls = 0;
 
 function call(operation: string, input: object, by = key) {
@@ -93,7 +93,7 @@ test('browser.download returns the complete file at an address, and the link and
   await assert.rejects(async () => verifyReceipt(String(again.receipt), { keys, output: changed }), /output/);
 });
 
-test('a click that starts several downloads returns all files, with safe file names', async () => {
+test('browser.download returns all files of a click that starts several downloads, with safe file names', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/files`, selector: '#all' });
   assert.equal(body.status, 'succeeded', text);
   const files = downloadsOf(body);
@@ -106,15 +106,15 @@ test('a click that starts several downloads returns all files, with safe file na
 });
 
 test('a download in a running session returns only the files that the call downloaded', async () => {
-  const session = await server.createSession({ keepAlive: true }, connecting);
+  const session = await server.createSession({ keepAlive: true }, connectKey);
   const url = `${pages.url}/files`;
   const opened = [
     { do: 'goto', url },
     { do: 'download', selector: '#report' },
   ];
-  const first = await call('browser.steps', { sessionId: session.id, steps: opened }, connecting);
+  const first = await call('browser.steps', { sessionId: session.id, steps: opened }, connectKey);
   assert.equal(first.body.status, 'succeeded', first.text);
-  const second = await call('browser.download', { sessionId: session.id, selector: '#report' }, connecting);
+  const second = await call('browser.download', { sessionId: session.id, selector: '#report' }, connectKey);
   assert.equal(second.body.status, 'succeeded', second.text);
   const ids = [first, second].map(({ body }) => downloadsOf(body).map(({ id }) => id));
   assert.deepEqual(
@@ -122,7 +122,7 @@ test('a download in a running session returns only the files that the call downl
     [1, 1],
   );
   assert.notDeepEqual(ids[0], ids[1]);
-  const nothing = await call('browser.download', { sessionId: session.id }, connecting);
+  const nothing = await call('browser.download', { sessionId: session.id }, connectKey);
   assert.deepEqual([nothing.status, nothing.body.code], [400, 'invalid_request']);
   const foreign = await call('browser.download', { sessionId: session.id, selector: '#report' });
   assert.equal(foreign.status, 403, 'without browsers:connect');

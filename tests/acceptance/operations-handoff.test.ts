@@ -177,13 +177,13 @@ test('browser.handoff continues after the server was killed, with the same hand-
 test('an invalid or unauthorized call of browser.handoff is refused, and no hand-off is requested', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
-  const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
+  const { key: invokeOnlyKey } = await keyWith(server, { scopes: ['operations:invoke'], grants });
   const foreign = await keyOfOtherApplication(server);
   const { id: theirs } = await server.createSession({ keepAlive: true }, foreign);
   const releaseTheirs = { key: foreign, body: { status: 'REQUEST_RELEASE' } };
   const { key: reader } = await keyWith(server, { scopes });
   for (const [more, status, code, by] of [
-    [{}, 403, 'permission_denied', blind],
+    [{}, 403, 'permission_denied', invokeOnlyKey],
     [{}, 403, 'operation_not_granted', reader],
     [{ sessionId: theirs }, 404, 'not_found', key],
     [{ instructions: '' }, 400, 'invalid_request', key],
@@ -252,20 +252,20 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
       ],
     },
   });
-  const { key: entering } = await keyWith(server, { scopes, grants: [{ operationId: 'codes.enter' }] });
-  const { body: asked, text } = await call('codes.enter', {}, { key: entering, prefer: 'respond-async' });
+  const { key: codeEntryKey } = await keyWith(server, { scopes, grants: [{ operationId: 'codes.enter' }] });
+  const { body: asked, text } = await call('codes.enter', {}, { key: codeEntryKey, prefer: 'respond-async' });
   assert.ok(asked.sessionId, text);
-  const { id } = await waiting(asked.sessionId, entering);
+  const { id } = await waiting(asked.sessionId, codeEntryKey);
   const claimed = await claimHandoff(server, person, id);
   await sendWithLease(server, claimed, 'complete', { outcome: 'declined', note: 'No.' });
   const read = agentPath(server, `invocations/${asked.id}?wait=30`);
-  const { body } = await server.api<Invocation>('GET', read, { key: entering });
+  const { body } = await server.api<Invocation>('GET', read, { key: codeEntryKey });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
   assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
   await server.waitUntilEnded(asked.sessionId);
 });
 
-test('a call keeps a session without keepAlive running until the call ends, but not after the last client has left', async () => {
+test('a call keeps a session without keepAlive running after the last client has left, until the call ends', async () => {
   const asked = Promise.withResolvers<ServerResponse>();
   const script = `fetch('/answer').then(() => document.body.append(document.createElement('hr')))`;
   pages.set('/late', `<!doctype html><title>Late</title><script>${script}</script>`);

@@ -10,7 +10,14 @@ import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, type ReceivedRequest } from '../harness/upstream.ts';
 
-const REQUIRED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'];
+const REQUIRED_COMPONENTS = [
+  '@method',
+  '@target-uri',
+  'content-digest',
+  'date',
+  'idempotency-key',
+  'berth-invocation-id',
+];
 
 const upstream = await openUpstream();
 const server = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
@@ -34,11 +41,11 @@ const text = (value: string | string[] | undefined): string => (typeof value ===
 /**
  * Returns the id of the key that signed the request. Throws if the signature is missing, or if the request was changed.
  */
-function signerOf(request: ReceivedRequest, { keys }: Keys): string {
+function verifiedKeyId(request: ReceivedRequest, { keys }: Keys): string {
   const [, list = '', parameters = ''] =
     /^berth=\(([^)]*)\)((?:;[a-z]+=(?:"[^"]*"|\d+))*)$/.exec(text(request.headers['signature-input'])) ?? [];
   const covered = list.split(' ').map(item => item.replaceAll('"', ''));
-  assert.deepEqual(covered, REQUIRED);
+  assert.deepEqual(covered, REQUIRED_COMPONENTS);
   const {
     keyid = '',
     alg,
@@ -77,7 +84,7 @@ test('the signature of a write is valid with the published keys, and invalid aft
   assert.equal(body.status, 'succeeded', said);
   const request = last('/orders/');
   const keys = await keySet();
-  signerOf(request, keys);
+  verifiedKeyId(request, keys);
   const { headers } = request;
   assert.deepEqual([headers['idempotency-key'], headers['berth-invocation-id']], [body.id, body.id]);
   assert.ok(Math.abs(Date.parse(text(headers.date)) - Date.now()) < 60_000);
@@ -95,7 +102,7 @@ test('the signature of a write is valid with the published keys, and invalid aft
       headers: { ...headers, 'signature-input': text(headers['signature-input']).replace('created=1', 'created=2') },
     },
   ])
-    assert.throws(() => signerOf(changed, keys), assert.AssertionError);
+    assert.throws(() => verifiedKeyId(changed, keys), assert.AssertionError);
 });
 
 test('the signature of a read without a body covers its query, and the request has the idempotency header of its binding', async () => {
@@ -109,18 +116,18 @@ test('the signature of a read without a body covers its query, and the request h
   const { body, text: said } = await call('orders.read', { orderId: 'A-1', reason: 'a&b=c d' }, 'two');
   assert.equal(body.status, 'succeeded', said);
   const request = last('/read/');
-  signerOf(request, await keySet());
+  verifiedKeyId(request, await keySet());
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
 
-test('a binding can have Idempotency-Key, which is signed, as its idempotency header', async () => {
+test('a binding can use Idempotency-Key as its idempotency header, and the request is signed', async () => {
   await owner.publish(
     'orders.cancel',
     cancelOrderOperation(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
   );
   const { body, text: said } = await call('orders.cancel', { orderId: 'A-2' }, 'three');
   assert.equal(body.status, 'succeeded', said);
-  signerOf(last('/orders/A-2'), await keySet());
+  verifiedKeyId(last('/orders/A-2'), await keySet());
 });
 
 test('calls and receipts are signed with the new key after a rotation, and earlier signatures are still valid', async () => {
@@ -132,7 +139,7 @@ test('calls and receipts are signed with the new key after a rotation, and earli
   const { body } = await call('orders.cancel', { orderId: 'A-3' }, 'four');
   assert.equal(body.status, 'succeeded');
   const keys = await keySet();
-  assert.notEqual(signerOf(last('/orders/A-3'), keys), signerOf(earlier, keys));
+  assert.notEqual(verifiedKeyId(last('/orders/A-3'), keys), verifiedKeyId(earlier, keys));
   const after = await receiptKeys();
   for (const receipt of [old, body.receipt ?? '']) assert.ok(verifyReceipt(receipt, { keys: after }));
   assert.ok(verifyReceipt(old, { keys: before }));

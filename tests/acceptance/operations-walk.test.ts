@@ -34,7 +34,7 @@ const started = await server.api<StartedDevice>('POST', '/v1/device/authorizatio
   body: { client_id: 'walk' },
 });
 
-interface Sent {
+interface RequestParts {
   readonly path?: string;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -50,7 +50,10 @@ function keyFor({ credential, ownPageOnly }: Operation): string | null {
 }
 
 /** Sends a request to the native path of the operation, or to its only path, with ids that do not exist. */
-function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpResult<ErrorBody>> {
+function send(
+  id: OperationId,
+  { path = pathOf(id), query, headers = {}, body }: RequestParts,
+): Promise<HttpResult<ErrorBody>> {
   const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
     key: keyFor(operation(id)),
@@ -166,7 +169,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
       const given: unknown = Object(value)[path];
       if (how === 'missing') return [[path, how, right.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
       const isText = typeof given === 'string' || typeof given === 'number';
-      const isRead = isText && !isRightText(schema, path, String(given));
+      const isRead = isText && !isValidText(schema, path, String(given));
       if (!isRead) return [];
       const others = right.filter(one => !one.startsWith(`${path}=`));
       return [[path, how, [...others, `${path}=${encodeURIComponent(String(given))}`].join('&')] as const];
@@ -182,14 +185,14 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
   });
 
 /** Whether the text is valid. Only values of numeric parameters are parsed. */
-function isRightText(schema: TSchema, name: string, text: string): boolean {
+function isValidText(schema: TSchema, name: string, text: string): boolean {
   const property = propertiesOf(schema)[name];
   const asked: unknown = property && 'type' in property ? property.type : undefined;
   const value = asked === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
-  return !wrongTexts(schema, name, value);
+  return !isInvalidValue(schema, name, value);
 }
 
-const wrongTexts = (schema: TSchema, name: string, value: unknown): boolean =>
+const isInvalidValue = (schema: TSchema, name: string, value: unknown): boolean =>
   !isValid(schema, { ...Object(validValue(schema)), [name]: value });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
@@ -209,7 +212,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined
       complaintsOf(
         ['x', `${UNKNOWN_ID}0`, UNKNOWN_ID.slice(1), '..%2f..', '%00', 'x'.repeat(3000)].map(bad => [
           `${name} ${bad.slice(0, 60)}`,
-          send(id, { path: pathOf(id, { [name]: bad }), ...rightBody(id) }),
+          send(id, { path: pathOf(id, { [name]: bad }), ...validRequest(id) }),
           'format' in property
             ? is(404, 'not_found')
             : result => is(400, 'invalid_request')(result) || is(404, 'not_found')(result),
@@ -219,18 +222,18 @@ for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined
     assert.deepEqual(lines, []);
   });
 
-const rightBody = (id: OperationId): Sent => {
+const validRequest = (id: OperationId): RequestParts => {
   const schema = bodyOf(id);
   return schema ? { body: JSON.stringify(validValue(schema)), headers: { 'if-match': '*' } } : {};
 };
 
 for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
   test(`${id}: refuses a body that is not an upload`, async () => {
-    const form = (...parts: ReadonlyArray<readonly [name: string, file?: string]>): Sent => ({
+    const form = (...parts: ReadonlyArray<readonly [name: string, file?: string]>): RequestParts => ({
       headers: { 'content-type': 'multipart/form-data; boundary=x' },
       body: `${parts.map(([name, file]) => `--x\r\ncontent-disposition: form-data; name="${name}"${file === undefined ? '' : `; filename="${file}"`}\r\n\r\nx\r\n`).join('')}--x--\r\n`,
     });
-    const wrong: ReadonlyArray<readonly [string, Sent, number, readonly string[]]> = [
+    const wrong: ReadonlyArray<readonly [string, RequestParts, number, readonly string[]]> = [
       ['JSON', { body: '{}' }, 415, ['unsupported_media_type']],
       ['nothing', {}, 415, ['unsupported_media_type']],
       ['no part', form(), 400, ['missing_file', 'invalid_file']],
@@ -265,7 +268,7 @@ function uploadTarget(id: OperationId): Promise<string> {
   return target;
 }
 
-test('the invalid requests create no resources', async () => {
+test('the invalid requests create no sessions, contexts or certificates', async () => {
   if (target) await server.release(await target);
   const made = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(

@@ -9,7 +9,10 @@ import { eventually } from '../harness/until.ts';
 
 const MB = 1_000_000;
 
-const pages = await openPages();
+const pages = await openPages({
+  '/form': `<!doctype html><title>Form</title><form><input id="name"><input id="gift" type="checkbox">
+    <select id="size"><option>s<option>m</select></form><div style="height:10000px"></div>`,
+});
 const server = await startServer({ pages });
 
 async function withSession(body: object, work: (session: CreatedSession) => Promise<void>): Promise<void> {
@@ -86,7 +89,7 @@ test('WebRTC reveals no address to a page', () =>
     await client.close();
   }));
 
-test('Playwright can connect with the http address of a session', () =>
+test('Playwright can connect with the connect address as an http URL', () =>
   withSession({}, async ({ connectUrl }) => {
     const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));
     await firstPage(browser).goto(pages.a);
@@ -112,7 +115,7 @@ test('a screenshot shows the pixels of the page', () =>
     assert.equal(picture.colourAt(50, 150), '#ffffff');
   }));
 
-test('WebSockets, redirects and large responses work', () =>
+test('a page can use a WebSocket, follow a redirect and fetch a large response', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/socket`);
     await page.waitForFunction("document.title === 'HELLO'");
@@ -200,7 +203,7 @@ test('two clients can work concurrently, and the disconnect of one client does n
     await two.close();
   }));
 
-test('each of two clients gets only its own responses and events', () =>
+test('two clients that send commands concurrently each get their own responses', () =>
   withSession({}, async session => {
     const clients = await Promise.all([1, 2].map(() => chromium.connectOverCDP(session.connectUrl)));
     await Promise.all(
@@ -217,17 +220,22 @@ test('a client that reconnects finds the page unchanged: heap, scroll position a
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     const page = firstPage(first);
-    await page.goto(`${pages.a}/tall`);
+    await page.goto(`${pages.a}/form`);
+    await page.fill('#name', 'Grüße 🚢');
+    await page.check('#gift');
+    await page.selectOption('#size', 'm');
     await page.evaluate('globalThis.kept = { visits: 7 }; scrollTo(0, 5000)');
     await first.close();
     const second = await chromium.connectOverCDP(session.connectUrl);
     const again = firstPage(second);
-    assert.equal(again.url(), `${pages.a}/tall`);
+    assert.equal(again.url(), `${pages.a}/form`);
     assert.deepEqual(await again.evaluate('[kept, scrollY]'), [{ visits: 7 }, 5000]);
+    const form = '(({ name, gift, size }) => [name.value, gift.checked, size.value])(document.forms[0].elements)';
+    assert.deepEqual(await again.evaluate(form), ['Grüße 🚢', true, 'm']);
     await second.close();
   }));
 
-test('the browser contexts that Playwright created are removed when Playwright disconnects, and contexts without disposeOnDetach are kept', () =>
+test('browser contexts of Playwright are removed when it disconnects, and one without disposeOnDetach is kept', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();
@@ -266,7 +274,7 @@ test('a client that closed the last page finds a new page when it reconnects', (
     await second.close();
   }));
 
-test('a page cannot reach services of this machine', async () => {
+test('a page cannot reach services of this machine that the operator has not allowed', async () => {
   const closed = await openPages();
   await withPage(async page => {
     const refused = await page.goto(closed.url);

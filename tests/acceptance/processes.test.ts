@@ -31,7 +31,7 @@ function processOf({ id }: Pick<CreatedSession, 'id'>): number {
 
 /** The process id of the server process with this number, according to the kernel. */
 function pidOf(number: number): number {
-  const isIt = (pid: string): boolean => {
+  const isServerProcess = (pid: string): boolean => {
     try {
       const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
       const said = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
@@ -41,7 +41,7 @@ function pidOf(number: number): number {
     }
   };
   return Number(
-    readdirSync('/proc').find(name => /^\d+$/.test(name) && isIt(name)) ??
+    readdirSync('/proc').find(name => /^\d+$/.test(name) && isServerProcess(name)) ??
       assert.fail(`there is no server process with the number ${number}`),
   );
 }
@@ -57,7 +57,7 @@ const isRunning = async ({ id }: Pick<CreatedSession, 'id'>): Promise<boolean> =
   (await server.read(id)).status === 'RUNNING';
 
 /** Creates a session in each process. The keys are the numbers of the processes. */
-async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
+async function createSessionInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
   const found = new Map<number, CreatedSession>();
   for (let count = 0; count < COUNT; count += 1) {
     const session = await server.createSession({ keepAlive: true });
@@ -71,7 +71,7 @@ async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
  * Creates a session in the second process. After its restart, a process gets sessions only after the other process has
  * noticed that it is running again.
  */
-async function sessionInSecond(): Promise<CreatedSession> {
+async function createSessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;
   await eventually('a session in the second process', async () => {
     session = await server.createSession({ keepAlive: true });
@@ -82,7 +82,7 @@ async function sessionInSecond(): Promise<CreatedSession> {
   return session ?? assert.fail('no session was created in the second process');
 }
 
-const sessions = await oneInEach();
+const sessions = await createSessionInEach();
 const [first, second] = [sessions.get(1), sessions.get(2)];
 assert.ok(first && second);
 const both: readonly CreatedSession[] = [first, second];
@@ -105,8 +105,8 @@ test('each session can be reached through every process at the same address', as
 });
 
 test('a killed process is restarted and continues its sessions, and the sessions of the other process are not affected', async () => {
-  const killed = pidOf(2);
-  process.kill(killed, 'SIGKILL');
+  const killedPid = pidOf(2);
+  process.kill(killedPid, 'SIGKILL');
   assert.ok(await isRunning(first));
   await eventually(
     'the session of the other process to respond',
@@ -118,7 +118,7 @@ test('a killed process is restarted and continues its sessions, and the sessions
     () => isResponsive(second).catch(() => false),
     Boolean,
   );
-  assert.notEqual(pidOf(2), killed);
+  assert.notEqual(pidOf(2), killedPid);
   for (const session of both) assert.ok(await isRunning(session));
 });
 
@@ -131,7 +131,7 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
 });
 
 test('after a start with fewer processes, the sessions of the removed process have ended, and the sessions of the first process continue', async () => {
-  const again = await sessionInSecond();
+  const again = await createSessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';
   await server.start();

@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const tls = createSelfSigned('127.0.0.1');
-const untrusted = createSelfSigned('127.0.0.1');
+const untrustedTls = createSelfSigned('127.0.0.1');
 const roots = join(folder, 'roots.pem');
 writeFileSync(roots, tls.cert);
 
@@ -38,25 +38,27 @@ const pages = await openPages({
   },
 });
 
-const http = await openHttpProxy();
-const https = await openHttpProxy(tls);
-const liar = await openHttpProxy(untrusted);
-const socks = await openSocksProxy();
-const mortal = await openHttpProxy();
+const httpProxy = await openHttpProxy();
+const httpsProxy = await openHttpProxy(tls);
+const untrustedProxy = await openHttpProxy(untrustedTls);
+const socksProxy = await openSocksProxy();
+const closingProxy = await openHttpProxy();
 /** A proxy that delays or aborts requests when the test asks for it. */
-const moody = await openHttpProxy();
+const stallingProxy = await openHttpProxy();
 /** Accepts connections and never sends anything. */
-const silent = await listening(createServer(() => {}));
+const silentPort = await listening(createServer(() => {}));
 /** A web server instead of a proxy, which refuses CONNECT. */
 const web = await listening(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
 /** Reads the request and closes the connection without a response. */
-const rude = await listening(createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})));
-const nobody = await freePort();
+const closingPort = await listening(
+  createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})),
+);
+const unusedPort = await freePort();
 
 const pools = join(folder, 'pools.json');
-const member = { server: http.server, username: USER, password: PASSWORD };
+const member = { server: httpProxy.server, username: USER, password: PASSWORD };
 writeFileSync(
   pools,
   JSON.stringify({
@@ -66,16 +68,16 @@ writeFileSync(
 
 const opened = [
   pages.port,
-  http.port,
-  https.port,
-  liar.port,
-  socks.port,
-  mortal.port,
-  moody.port,
-  silent,
+  httpProxy.port,
+  httpsProxy.port,
+  untrustedProxy.port,
+  socksProxy.port,
+  closingProxy.port,
+  stallingProxy.port,
+  silentPort,
   web,
-  rude,
-  nobody,
+  closingPort,
+  unusedPort,
 ];
 const server = await startServer({
   pages,
@@ -129,12 +131,12 @@ async function withSession(
   }
 }
 
-moody.holdBack([NEVER]);
-const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
-const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
-const patientPage = patientBrowser.contexts()[0]?.pages()[0];
+stallingProxy.holdBack([NEVER]);
+const stalledSession = await server.createSession({ keepAlive: true, proxies: [external(stallingProxy)] });
+const stalledBrowser = await chromium.connectOverCDP(stalledSession.connectUrl);
+const stalledPage = stalledBrowser.contexts()[0]?.pages()[0];
 // A rejection is converted to a text, so that Node does not report the rejection as unhandled.
-const stalledNavigation = patientPage
+const stalledNavigation = stalledPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
 
@@ -142,7 +144,7 @@ const stalledNavigation = patientPage
 const bytesOf = new Map<string, number>();
 
 /** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
-async function everyKind(page: Page): Promise<void> {
+async function sendEveryKindOfRequest(page: Page): Promise<void> {
   assert.equal((await page.goto(hidden))?.status(), 200);
   assert.equal(await page.evaluate(() => fetch('/next').then(reply => reply.status)), 200);
   const worker = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
@@ -157,13 +159,13 @@ async function everyKind(page: Page): Promise<void> {
 }
 
 for (const [name, proxy] of [
-  ['HTTP', http],
-  ['HTTPS', https],
-  ['SOCKS5', socks],
+  ['HTTP', httpProxy],
+  ['HTTPS', httpsProxy],
+  ['SOCKS5', socksProxy],
 ] as const)
   test(`all kinds of requests go through the ${name} proxy, which resolves the host name`, () =>
     withSession([external(proxy)], async (page, { id }) => {
-      await everyKind(page);
+      await sendEveryKindOfRequest(page);
       const running = await server.read(id);
       assert.ok(running.proxyBytes > BIG_BYTES, String(running.proxyBytes));
       bytesOf.set(id, running.proxyBytes);
@@ -175,35 +177,35 @@ test('an ended session reports the number of bytes sent through its proxies', as
 });
 
 test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNECT for tunnels', () => {
-  for (const { asked } of [http, https]) {
+  for (const { asked } of [httpProxy, httpsProxy]) {
     assert.ok(asked.includes(`http ${HIDDEN_HOST}:${pages.port}`), asked.join());
     assert.ok(asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`), asked.join());
   }
 });
 
-test('a session applies the first matching proxy rule, and connects directly to hosts that match no rule', () =>
+test('a session applies the first matching proxy rule, and connects directly if no rule matches the host name', () =>
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
-      external(https, { domainPattern: '(a|b)\\.TEST$' }),
-      external(http, { domainPattern: `^${HIDDEN_HOST.replace('.', '\\.')}$` }),
+      external(httpsProxy, { domainPattern: '(a|b)\\.TEST$' }),
+      external(httpProxy, { domainPattern: `^${HIDDEN_HOST.replace('.', '\\.')}$` }),
     ],
     async page => {
-      const [before, beforeTls] = [http.asked.length, https.asked.length];
+      const [before, beforeTls] = [httpProxy.asked.length, httpsProxy.asked.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
-      assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
+      assert.deepEqual([httpProxy.asked.length, httpsProxy.asked.length], [before, beforeTls]);
       // The session resolves b.test with its static host names, but the proxy cannot resolve the name.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
-      assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
+      assert.match(httpsProxy.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
       assert.equal((await page.goto(`${pages.url}/next`))?.status(), 200);
-      assert.deepEqual([...new Set(http.asked.slice(before))], [`http ${HIDDEN_HOST}:${pages.port}`]);
+      assert.deepEqual([...new Set(httpProxy.asked.slice(before))], [`http ${HIDDEN_HOST}:${pages.port}`]);
     },
   ));
 
 test('requests to forbidden addresses are refused and do not reach a proxy', () =>
-  withSession([external(http)], async (page, { id }) => {
-    const before = http.asked.length;
+  withSession([external(httpProxy)], async (page, { id }) => {
+    const before = httpProxy.asked.length;
     for (const host of [
       '169.254.169.254',
       '10.1.2.3',
@@ -213,7 +215,7 @@ test('requests to forbidden addresses are refused and do not reach a proxy', () 
       'x.localhost',
     ])
       assert.equal((await page.goto(`http://${host}/`))?.status(), 403, host);
-    assert.equal(http.asked.length, before);
+    assert.equal(httpProxy.asked.length, before);
     await waitForSessionEvent(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
@@ -242,20 +244,20 @@ const create = (proxies: unknown) => server.api<ErrorBody>('POST', '/v1/browsers
 const at = (port: number, scheme = 'http'): { server: string } => ({ server: `${scheme}://127.0.0.1:${port}` });
 
 const UNUSABLE = [
-  ['proxy_unreachable', external(at(nobody))],
-  ['proxy_unreachable', external(at(nobody, 'socks5'))],
+  ['proxy_unreachable', external(at(unusedPort))],
+  ['proxy_unreachable', external(at(unusedPort, 'socks5'))],
   ['proxy_unreachable', external({ server: 'http://unknown.invalid:3128' })],
-  ['proxy_unreachable', external(at(rude))],
-  ['proxy_unreachable', external(at(rude, 'socks5'))],
-  ['proxy_timed_out', external(at(silent))],
-  ['proxy_timed_out', external(at(silent, 'https'))],
-  ['proxy_timed_out', external(at(silent, 'socks5'))],
+  ['proxy_unreachable', external(at(closingPort))],
+  ['proxy_unreachable', external(at(closingPort, 'socks5'))],
+  ['proxy_timed_out', external(at(silentPort))],
+  ['proxy_timed_out', external(at(silentPort, 'https'))],
+  ['proxy_timed_out', external(at(silentPort, 'socks5'))],
   ['not_a_proxy', external(at(web))],
-  ['proxy_not_trusted', external(liar)],
-  ['proxy_refused_user', external(http, { password: 'hush-wrong' })],
-  ['proxy_refused_user', external(socks, { password: 'hush-wrong' })],
-  ['proxy_refused_user', { type: 'external', server: http.server }],
-  ['proxy_refused_user', { type: 'external', server: socks.server }],
+  ['proxy_not_trusted', external(untrustedProxy)],
+  ['proxy_refused_user', external(httpProxy, { password: 'hush-wrong' })],
+  ['proxy_refused_user', external(socksProxy, { password: 'hush-wrong' })],
+  ['proxy_refused_user', { type: 'external', server: httpProxy.server }],
+  ['proxy_refused_user', { type: 'external', server: socksProxy.server }],
   ['address_refused', external({ server: 'http://169.254.169.254:3128' })],
   ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
 ] as const;
@@ -278,7 +280,7 @@ test('a create with an unusable proxy is refused within the time limit, and the 
       assert.ok(Date.now() - began < TOLD_WITHIN_MS, `${reason} took ${Date.now() - began} ms`);
     }),
   );
-  await server.waitUntilSettled([patient.id]);
+  await server.waitUntilSettled([stalledSession.id]);
 });
 
 test('invalid proxy rules are refused, and the error contains the path of the rule', async () => {
@@ -299,14 +301,14 @@ test('invalid proxy rules are refused, and the error contains the path of the ru
 });
 
 test('a host pattern that would take exponential time with backtracking does not block a request', () =>
-  withSession([external(http, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
+  withSession([external(httpProxy, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
 test('when a proxy fails, pages get a network error, an event is recorded, and the session continues', () =>
-  withSession([external(mortal)], async (page, { id }) => {
+  withSession([external(closingProxy)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
-    await mortal.close();
+    await closingProxy.close();
     assert.match(String(await page.goto(`https://${HIDDEN_HOST}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
     const other = await page.context().newPage();
     assert.match(String(await other.goto(hidden).catch(String)), /net::ERR_CONNECTION_RESET/);
@@ -319,47 +321,49 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
   }));
 
 test('a create, a page load and the opening of a tunnel wait for a slow proxy', async () => {
-  moody.holdBack([PROBED, HIDDEN_HOST, NEVER]);
-  const probes = (): number => moody.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
+  stallingProxy.holdBack([PROBED, HIDDEN_HOST, NEVER]);
+  const probes = (): number => stallingProxy.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
   const before = probes();
-  const created = server.createSession({ keepAlive: true, proxies: [external(moody)] });
+  const created = server.createSession({ keepAlive: true, proxies: [external(stallingProxy)] });
   await eventually('the proxy to be probed', () => probes() > before);
-  moody.holdBack([HIDDEN_HOST, NEVER]);
+  stallingProxy.holdBack([HIDDEN_HOST, NEVER]);
   const { id, connectUrl } = await created;
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   const visited = page.goto(hidden);
-  await eventually('the page to be asked for', () => moody.asked.includes(`http ${HIDDEN_HOST}:${pages.port}`));
-  moody.holdBack([NEVER]);
+  await eventually('the page to be asked for', () => stallingProxy.asked.includes(`http ${HIDDEN_HOST}:${pages.port}`));
+  stallingProxy.holdBack([NEVER]);
   assert.equal((await visited)?.status(), 200);
-  moody.holdBack([HIDDEN_HOST, NEVER]);
+  stallingProxy.holdBack([HIDDEN_HOST, NEVER]);
   const tunnelled = page.evaluate(`new Promise(done => {
     const socket = new WebSocket('ws://' + location.host + '/ws');
     socket.onopen = () => socket.send('hello');
     socket.onmessage = ({ data }) => done(data);
     socket.onerror = () => done('failed');
   })`);
-  await eventually('a tunnel to be asked for', () => moody.asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`));
-  moody.holdBack([NEVER]);
+  await eventually('a tunnel to be asked for', () =>
+    stallingProxy.asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`),
+  );
+  stallingProxy.holdBack([NEVER]);
   assert.equal(await tunnelled, 'HELLO');
   assert.deepEqual(await eventsOf(server, id, 'proxy.failed'), []);
   await browser.close();
   await server.release(id);
 });
 
-test('when a proxy never responds for a host, only the request to that host fails and the session continues', async () => {
+test('when a proxy never responds for a host name, only the request to it fails and the session continues', async () => {
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
-  const [told] = await waitForSessionEvent(server, patient.id, 'proxy.failed');
+  const [told] = await waitForSessionEvent(server, stalledSession.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
-  assert.equal((await patientPage?.goto(hidden))?.status(), 200);
-  assert.equal((await server.read(patient.id)).status, 'RUNNING');
-  await patientBrowser.close();
-  await server.release(patient.id);
+  assert.equal((await stalledPage?.goto(hidden))?.status(), 200);
+  assert.equal((await server.read(stalledSession.id)).status, 'RUNNING');
+  await stalledBrowser.close();
+  await server.release(stalledSession.id);
 });
 
 test('when a proxy aborts a response body, the request of the page fails but the session continues', () =>
-  withSession([external(moody)], async (page, { id }) => {
+  withSession([external(stallingProxy)], async (page, { id }) => {
     await page.goto(hidden);
     pages.set('/endless', (_, response) => {
       response.writeHead(200, { 'content-length': String(1024 ** 3) });
@@ -371,15 +375,15 @@ test('when a proxy aborts a response body, the request of the page fails but the
       return answer.arrayBuffer();
     }).then(() => 'whole', String).then(text => { document.title = text })`);
     await page.waitForFunction(`document.title === 'begun'`);
-    moody.dropConnections();
+    stallingProxy.dropConnections();
     await page.waitForFunction(`document.title !== 'begun'`);
     assert.match(await page.title(), /TypeError/);
     assert.equal((await page.goto(hidden))?.status(), 200);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('when a host aborts a response body, the request of the page fails but the session continues', () =>
-  withSession([external(socks)], async page => {
+test('when the web server aborts a response body, the request of the page fails but the session continues', () =>
+  withSession([external(socksProxy)], async page => {
     await page.goto(hidden);
     pages.set('/half', (_, response) => {
       response.writeHead(200, { 'content-length': '1000' });
@@ -391,7 +395,7 @@ test('when a host aborts a response body, the request of the page fails but the 
   }));
 
 test('an adopted session continues to use its proxies, and no secret is stored or shown in plain text', async () => {
-  const session = await server.createSession({ keepAlive: true, proxies: [external(http)] });
+  const session = await server.createSession({ keepAlive: true, proxies: [external(httpProxy)] });
   await server.restart();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

@@ -77,7 +77,7 @@ test('a client can intercept requests and send its own responses', () =>
     assert.equal(await page.title(), 'Home');
   }));
 
-test('a browser context is separate from other contexts, and is removed when a client closes the context', () =>
+test('a browser context has separate cookies, and is removed when it is closed', () =>
   withBrowser(async browser => {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();

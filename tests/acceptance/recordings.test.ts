@@ -46,7 +46,7 @@ const pages = await openPages({
 const server = await startServer({ pages });
 
 /** Waits until the page has painted all steps. Returns the time of each, in seconds. */
-const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> =>
+const waitForPaintTimes = (client: CdpClient, page: string): Promise<readonly number[]> =>
   eventually(
     'all the steps to be painted',
     async () => (await client.evaluate('globalThis.painted ?? []', page)) as readonly number[],
@@ -54,27 +54,27 @@ const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> 
   );
 
 /** Waits until the newest picture of the session has the colour. */
-const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =>
+const waitForPictureIn = (id: string, colour: readonly number[]): Promise<unknown> =>
   eventually(`a picture in ${colour}`, async () => {
-    const response = await fetched(`/v1/browsers/sessions/${id}/picture`);
+    const response = await fetchAsAgent(`/v1/browsers/sessions/${id}/picture`);
     return response.status === 200 && isSimilarColour(colourOf(Buffer.from(await response.arrayBuffer())), colour);
   });
 
 /** Waits until the recording of the page has begun, which is when the page is painted. */
-const isBegun = (id: string, page: number): Promise<unknown> =>
+const waitForRecording = (id: string, page: number): Promise<unknown> =>
   eventually(`page ${page} to be recorded`, () => existsSync(join(server.dataDir, 'recordings', id, String(page))));
 
 const LINK = /\/files\/([\w-]+)\.[\w-]+/g;
-const linkWords = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').toString().split(' ');
+const linkParts = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').toString().split(' ');
 
 /**
  * Asserts that the playlist has only grown. Its addresses stay the same for half an hour. Later addresses differ in
  * their last part, which is the expiry time.
  */
 function assertAppended(before: string, after: string): void {
-  const [first, second] = [before, after].map(text => linkWords([...text.matchAll(LINK)][0]?.[1]).at(-1));
+  const [first, second] = [before, after].map(text => linkParts([...text.matchAll(LINK)][0]?.[1]).at(-1));
   const bare = (text: string): string =>
-    first === second ? text : text.replaceAll(LINK, (_, encoded: string) => linkWords(encoded).slice(0, -1).join(' '));
+    first === second ? text : text.replaceAll(LINK, (_, encoded: string) => linkParts(encoded).slice(0, -1).join(' '));
   assert.ok(bare(after).startsWith(bare(before)), `${before}\nis not the beginning of\n${after}`);
 }
 
@@ -95,10 +95,10 @@ test('the recording of a session can be watched while the session is running, an
   assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
   const later = await waitForPlaylist(server, id, '0', text => text.length > early.length);
   assertAppended(early, later);
-  const painted = await paintedBy(client, page);
-  await isRecordedIn(id, COLOURS[2]);
+  const painted = await waitForPaintTimes(client, page);
+  await waitForPictureIn(id, COLOURS[2]);
   await client.close();
-  const releasing = Date.now();
+  const releaseStartMs = Date.now();
   const { endedAt } = await released(id);
   const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   assertAppended(later, whole.replace(':VOD', ':EVENT'));
@@ -107,7 +107,7 @@ test('the recording of a session can be watched while the session is running, an
   const film = await fetchFilm(whole);
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
   // The page was opened during the create and closed during the release, at unknown times.
-  const [min, max] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
+  const [min, max] = [(releaseStartMs - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
   assert.ok(seconds > min - 1 && seconds < max + 1, `${seconds} of ${min} to ${max}`);
   assertSteps(film, painted);
   await assertFile(id, seconds, painted);
@@ -165,7 +165,7 @@ test('the replays and files of a session include all pages right after its relea
   for (const [number, page] of opened.entries()) {
     await page?.goto(`${pages.url}/steps`);
     await page?.waitForFunction(() => 'painted' in globalThis);
-    await isBegun(id, number);
+    await waitForRecording(id, number);
   }
   await server.release(id);
   const asked = await eventually(
@@ -191,7 +191,7 @@ test('the replays and files of a session include all pages right after its relea
   const one = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(one.connectUrl);
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
-  await isRecordedIn(one.id, [0, 255, 0]);
+  await waitForPictureIn(one.id, [0, 255, 0]);
   await client.close();
   await server.release(one.id);
   const replays = await server.api<{ pageCount: number; status?: string }>(
@@ -213,7 +213,7 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
   await waitForPlaylist(server, id, '0', () => true);
-  const ending = paintedBy(client, page).then(() => released(id));
+  const ending = waitForPaintTimes(client, page).then(() => released(id));
   const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), ending]);
   await client.close().catch(() => {});
   assert.deepEqual(seen.errors, []);
@@ -221,7 +221,7 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   assert.ok(isSimilarColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
-test('popups, pages of browser contexts and closed pages are each recorded for the time of their existence', async () => {
+test('popups, pages of browser contexts and closed pages are each recorded for as long as they exist', async () => {
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -233,7 +233,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for t
   const own = await context.newPage();
   await own.goto(`${pages.url}/green`);
   await eventually('the popup to be loaded', () => popup?.waitForLoadState().then(() => true));
-  for (const number of [0, 1, 2]) await isBegun(id, number);
+  for (const number of [0, 1, 2]) await waitForRecording(id, number);
   // After this pause, the current contents of the pages have been recorded.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
@@ -302,7 +302,7 @@ test('replays and recording files require the browsers:files scope', async () =>
   await released(id);
 });
 
-test('recording endpoints check credentials, page numbers and rate limits', async () => {
+test('requests for recordings with a wrong credential or page, or above the rate limit, are refused', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
@@ -315,7 +315,7 @@ test('recording endpoints check credentials, page numbers and rate limits', asyn
   await client.close();
   const path = `/v1/browsers/sessions/${id}`;
   const picture = (options?: ApiOptions) => server.api('GET', `${path}/picture`, options);
-  const jpeg = async (): Promise<boolean> => isJpeg(await (await fetched(`${path}/picture`)).bytes());
+  const jpeg = async (): Promise<boolean> => isJpeg(await (await fetchAsAgent(`${path}/picture`)).bytes());
   assert.ok(await jpeg());
   assert.equal((await picture({ key: null })).status, 401);
   assert.equal((await picture({ key: await keyOfOtherApplication(server) })).status, 404);
@@ -338,7 +338,7 @@ test('recording endpoints check credentials, page numbers and rate limits', asyn
     assert.equal((await server.api('GET', `/v1/browsers/sessions/${foreign}/${tail}`)).status, 404);
 });
 
-const fetched = (path: string): Promise<Response> =>
+const fetchAsAgent = (path: string): Promise<Response> =>
   fetch(server.url + path, { headers: { authorization: `Bearer ${server.key}` } });
 
 const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;

@@ -47,7 +47,7 @@ test('a session loads pages, and cannot open forbidden addresses or files', asyn
   await server.waitUntilSettled();
 });
 
-test('the browser of a session runs in its own namespaces, and all of its processes belong to the user', async () => {
+test('the browser of a session has its own namespaces, and all of its processes run as the user of the server', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = browserOf(session.id);
   for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
@@ -74,7 +74,7 @@ test('a page is unchanged after the server is killed and restarted', async () =>
   await server.waitUntilSettled();
 });
 
-test('the same user can create keys while the server is running', async () => {
+test('the user of the server can create keys while the server is running', async () => {
   const { code, stdout, stderr } = await server.berth('keys', 'create', '--json');
   assert.equal(code, 0, stderr);
   const { key } = JSON.parse(stdout);

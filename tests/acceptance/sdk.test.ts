@@ -33,7 +33,7 @@ async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; t
 for (const path of ['', '/', '/v1/browsers']) {
   const client = clientAt(path);
 
-  test(`creates, reads, finds and releases a session with the base address ${path || 'of the server'}`, async () => {
+  test(`the SDK creates, reads, finds and releases a session with the base address ${path || 'of the server'}`, async () => {
     const run = crypto.randomUUID();
     const created = await client.sessions.create({ userMetadata: { run } });
     assert.equal(created.status, 'RUNNING');
@@ -114,7 +114,7 @@ async function releaseAll(): Promise<void> {
     await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
 }
 
-test('the SDK sends a refused write only once, and passes the error message on to the user', async () => {
+test('the SDK sends a refused write only once, and its error contains the message of the refusal', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
   const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));

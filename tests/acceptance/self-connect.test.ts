@@ -20,7 +20,7 @@ await client.visit(pages.a, page);
 const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
 
 /** Opens a WebSocket from the page and sends one command. Resolves to the response. */
-const socketInPage = (url: string): Promise<unknown> =>
+const sendFromPage = (url: string): Promise<unknown> =>
   inPage(`new Promise(resolve => {
     const socket = new WebSocket(${JSON.stringify(url)});
     socket.onopen = () => socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
@@ -29,18 +29,18 @@ const socketInPage = (url: string): Promise<unknown> =>
   })`);
 
 test('a page can use the connect address of its own session', async () => {
-  const reply: { id?: number; result?: { product?: string } } = Object(await socketInPage(session.connectUrl));
+  const reply: { id?: number; result?: { product?: string } } = Object(await sendFromPage(session.connectUrl));
   assert.equal(reply.id, 1);
   assert.match(String(reply.result?.product), /^Chrome\//);
 });
 
 test('a page that connects to its own session needs the signing key', async () => {
-  assert.equal(await socketInPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
-  assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
+  assert.equal(await sendFromPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
+  assert.equal(await sendFromPage(`${session.connectUrl}x`), 'refused');
 });
 
 test('a page cannot use the connect address of another session, even with the signing key of that session', async () => {
-  assert.equal(await socketInPage(other.connectUrl), 'refused');
+  assert.equal(await sendFromPage(other.connectUrl), 'refused');
   const outside = await CdpClient.connect(other.connectUrl);
   await outside.send('Browser.getVersion');
   await outside.close();
@@ -76,7 +76,7 @@ test('a page cannot use the connect address of another session under other names
   const { port } = new URL(server.url);
   const { pathname, search } = new URL(other.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
-    assert.equal(await socketInPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
+    assert.equal(await sendFromPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
 });
 
 test('a connection by an extension inside the browser does not keep the session alive', async () => {

@@ -64,7 +64,7 @@ test('creating a session without a body returns 201 with a running session, its 
   await server.release(id);
 });
 
-test('creating a session with an empty JSON body is the same as without a body', async () => {
+test('creating a session with an empty JSON body succeeds', async () => {
   const { status, body } = await server.api<CreatedSession>('POST', SESSIONS, {
     body: '',
     headers: { 'content-type': 'application/json' },
@@ -183,7 +183,7 @@ const MISPLACED: ReadonlyArray<readonly [path: string, meant: string | undefined
 ];
 
 for (const [path, meant, body] of MISPLACED)
-  test(`a create with ${path} is refused with 400 and creates nothing, because a session without this setting would be less protected`, async () => {
+  test(`a create with the misplaced or misspelt field ${path} is refused with 400 and creates nothing`, async () => {
     const before = (await list('')).body.length;
     const { status, body: error } = await create<ErrorBody>(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);
@@ -337,7 +337,7 @@ test('sessions can be found by plain words in the id, the metadata and the end r
   await server.release(second ?? '');
 });
 
-test('sessions can be filtered by key and creation time, and a session is returned with the settings of its create', async () => {
+test('sessions can be filtered by key and creation time, and a read returns the settings of the create', async () => {
   const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
@@ -384,7 +384,7 @@ for (const q of [
     assert.match(body.message, /position \d+/);
   });
 
-test('sessions are listed newest first, in pages with a link to the next page', async () => {
+test('sessions are listed newest first, in list pages with the cursor of the next one', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -453,7 +453,7 @@ test('an update changes the metadata and the time limit of a running session, an
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
   }));
 
-test('a release request gets its response when the browser has ended', async () => {
+test('the response to a release is sent after the browser has ended', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
@@ -557,7 +557,7 @@ test('a browser that hangs while starting is killed, and the create returns 504'
   await server.waitUntilSettled();
 });
 
-test('a session of another application is neither found nor listed', async () => {
+test('a session of another application cannot be read or released, and is not listed', async () => {
   const made = await server.operate('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {

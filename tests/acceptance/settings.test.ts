@@ -82,7 +82,7 @@ const warmBrowsers = (count: number): Promise<unknown> =>
     60_000,
   );
 
-const IN_WORKERS = {
+const WORKER_SCRIPTS = {
   dedicated: `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`,
   shared: `new Promise(done => { new SharedWorker('/shared.js').port.onmessage = event => done(event.data) })`,
   service: `navigator.serviceWorker.register('/service.js').then(() => navigator.serviceWorker.ready).then(registration => new Promise(done => {
@@ -92,7 +92,7 @@ const IN_WORKERS = {
 };
 
 for (const round of ['a browser started for the session', 'a warm browser that waited with the same settings'])
-  test(`every setting applies in page, popup, window, frame and workers of ${round}`, async () => {
+  test(`every setting applies in pages, popups, windows, frames and workers of ${round}`, async () => {
     await drive(WISHED, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
@@ -118,7 +118,7 @@ for (const round of ['a browser started for the session', 'a warm browser that w
         'a new tab has the size of the first',
       );
 
-      for (const [kind, expression] of Object.entries(IN_WORKERS))
+      for (const [kind, expression] of Object.entries(WORKER_SCRIPTS))
         assert.deepEqual(await page.evaluate(expression), EXPECTED, `in a ${kind} worker`);
 
       await page.goto(`${pages.url}/echo`);
@@ -187,28 +187,29 @@ test('a session created with defaults has the documented window size and languag
   });
 });
 
-test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
-  if (!IS_CHROMIUM) return; // Headless shell lacks this feature, so the create would be refused.
-  const sees = async (page: Page): Promise<unknown> => {
-    await page.goto(`${pages.url}/`);
-    const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
-    const download = page.waitForEvent('download', { timeout: 60_000 }).then(
-      () => 'downloaded',
-      () => 'shown',
-    );
-    const opened = page.goto(`${pages.url}/document.pdf`).then(
-      () => 'shown',
-      () => 'downloaded',
-    );
-    assert.equal(await Promise.race([opened, download]), await opened);
-    return [enabled, await opened];
-  };
-  assert.deepEqual(await drive({}, sees), [[false, false], 'downloaded']);
-  for (const round of ['cold', 'warm']) {
-    assert.deepEqual(await drive({ enablePdfViewer: true }, sees), [[true, true], 'shown'], round);
-    await warmBrowsers(2);
-  }
-});
+// Headless shell lacks this feature: engines.test.ts checks that it refuses the create.
+if (IS_CHROMIUM)
+  test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
+    const readPdfSupport = async (page: Page): Promise<unknown> => {
+      await page.goto(`${pages.url}/`);
+      const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
+      const download = page.waitForEvent('download', { timeout: 60_000 }).then(
+        () => 'downloaded',
+        () => 'shown',
+      );
+      const opened = page.goto(`${pages.url}/document.pdf`).then(
+        () => 'shown',
+        () => 'downloaded',
+      );
+      assert.equal(await Promise.race([opened, download]), await opened);
+      return [enabled, await opened];
+    };
+    assert.deepEqual(await drive({}, readPdfSupport), [[false, false], 'downloaded']);
+    for (const round of ['cold', 'warm']) {
+      assert.deepEqual(await drive({ enablePdfViewer: true }, readPdfSupport), [[true, true], 'shown'], round);
+      await warmBrowsers(2);
+    }
+  });
 
 test('a certificate error blocks a page, but not the pages and workers of a session that ignores certificate errors', async () => {
   const secure = createServer(createSelfSigned('127.0.0.1'), (_, response) =>

@@ -120,7 +120,7 @@ test('an e-mailed code works for one sign-in and verifies the address', async ()
   assert.equal(codeOf(again), 'sign_in_failed');
 });
 
-test('every code for an unknown address is refused, and no e-mail is sent', async () => {
+test('no e-mail is sent to an unknown address, and a code for it is refused', async () => {
   const person = new Person(server);
   const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
   assert.equal(status, 202);
@@ -211,7 +211,7 @@ test('a step-up expires after five minutes', async () => {
   assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
 });
 
-test('a person can list sign-in sessions, and end a single session or all other sessions', async () => {
+test('a person can list their human sessions, and end one or all others', async () => {
   const [phone, laptop] = [new Person(server), new Person(server)];
   await phone.signIn(EMAIL);
   await laptop.signIn(EMAIL);
@@ -234,7 +234,7 @@ test('a human session ends after twelve hours without use, and after seven days'
   for (let uses = 1; uses <= 15; uses += 1) {
     await server.advance(11 * HOUR_MS);
     assert.equal((await ada.get('/v1/account')).status, 200, `after ${uses} times 11 hours`);
-    await untilUseIsNoted();
+    await waitUntilUseIsRecorded();
   }
   await server.advance(4 * HOUR_MS); // 169 hours after the sign-in, 4 after the last use.
   assert.equal((await ada.get('/v1/account')).status, 401, 'after seven days');
@@ -244,7 +244,7 @@ test('a human session ends after twelve hours without use, and after seven days'
 });
 
 /** Waits until the use of the human session is recorded, which happens after the response was sent. */
-const untilUseIsNoted = (): Promise<unknown> =>
+const waitUntilUseIsRecorded = (): Promise<unknown> =>
   eventually(
     'the use of the human session to be recorded',
     async () => (await ada.get<SignedInSessions>('/v1/account/sessions')).body.data.find(one => one.isCurrent),

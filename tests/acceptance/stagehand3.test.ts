@@ -56,7 +56,7 @@ async function drive(stagehand: Stagehand): Promise<void> {
 const living = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING')).body;
 
-async function drivenAndGone(stagehand: Stagehand): Promise<void> {
+async function driveUntilEnded(stagehand: Stagehand): Promise<void> {
   await stagehand.init();
   const id = stagehand.browserbaseSessionID;
   assert.ok(id);
@@ -68,11 +68,12 @@ async function drivenAndGone(stagehand: Stagehand): Promise<void> {
   assert.equal((await server.waitUntilEnded(id)).status, 'COMPLETED');
 }
 
-test('Stagehand works with disableAPI', () => drivenAndGone(client({ disableAPI: true })));
+test('Stagehand with disableAPI controls pages, and its session ends when Stagehand closes', () =>
+  driveUntilEnded(client({ disableAPI: true })));
 
-test('Stagehand controls the browser itself in its default configuration', async () => {
+test('Stagehand controls pages in its default configuration, and its session ends when Stagehand closes', async () => {
   process.env.STAGEHAND_API_URL = `${server.url}/v1`;
-  await drivenAndGone(client());
+  await driveUntilEnded(client());
 });
 
 test('Stagehand continues an existing session, and leaves the session running', async () => {

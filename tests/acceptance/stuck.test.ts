@@ -30,7 +30,7 @@ const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? 
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
 
 /** Waits until the page with this URL is the only one that is not blank, and returns it. */
-async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
+async function waitForOnlyPage<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
   // With two hanging renderers on a busy machine, the healthy page may also be slow. The page is then shown later, and
   // clients first get an empty page.
   const sites = async (): Promise<P[]> => (await shown()).filter(page => page.url() !== 'about:blank');
@@ -81,16 +81,16 @@ test('while one renderer is looping and another is stopped, new clients can conn
   const looping = await openPage(first, `${pages.a}/next`);
   const frozen = await openPage(first, `${pages.b}/next`);
   const thaw = await freeze(session, frozen);
-  const rest = await loop(looping);
+  const stopLoop = await loop(looping);
 
   const second = await connectPlaywright(session);
-  const healthy = await theOnly(() => pagesOf(second), `${pages.url}/`);
+  const healthy = await waitForOnlyPage(() => pagesOf(second), `${pages.url}/`);
   await healthy.click('#next');
   await healthy.waitForURL(`${pages.url}/next`);
   assert.equal(await healthy.title(), 'Next');
 
   const third = await connectPuppeteer(session);
-  const shown = await theOnly(() => third.pages(), `${pages.url}/next`);
+  const shown = await waitForOnlyPage(() => third.pages(), `${pages.url}/next`);
   assert.equal(await shown.title(), 'Next');
   const [own, popup] = await Promise.all([third.newPage(), second.contexts()[0]?.waitForEvent('page')]);
   await own.goto(`${pages.url}/tall`);
@@ -98,18 +98,18 @@ test('while one renderer is looping and another is stopped, new clients can conn
   await own.close();
 
   thaw();
-  await appears(second, third, `${pages.b}/next`);
-  await rest();
-  await appears(second, third, `${pages.a}/next`);
+  await waitUntilVisible(second, third, `${pages.b}/next`);
+  await stopLoop();
+  await waitUntilVisible(second, third, `${pages.a}/next`);
   await server.release(session.id);
 });
 
 /** Waits until connected clients see the page again, which happens when the page responds. */
-async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
-  const isIt = (page: { url(): string }): boolean => page.url() === url;
-  const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(isIt));
+async function waitUntilVisible(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
+  const hasUrl = (page: { url(): string }): boolean => page.url() === url;
+  const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(hasUrl));
   assert.equal(await one?.title(), 'Next');
-  const other = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(isIt));
+  const other = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(hasUrl));
   assert.equal(await other?.title(), 'Next');
 }
 

@@ -45,7 +45,7 @@ test('the unit check reports an invalid setting', () => {
   assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
 });
 
-test('the unit keeps browsers running when the server stops, and does not restart the server after invalid settings', () => {
+test('the unit contains the lines that keep browsers running and prevent a restart after invalid settings', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   for (const line of ['KillMode=process', 'Restart=on-failure', 'RestartPreventExitStatus=2', 'Delegate=yes'])
     assert.ok(unit.split('\n').includes(line), line);

@@ -26,7 +26,7 @@ const debug = async (id: string, query = ''): Promise<DebugUrls> => {
   return body;
 };
 /** Waits for these events. Events are written in parallel, so they may be stored slightly after control changed. */
-const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
+const waitForEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
   eventually(
     `the events ${wanted}`,
     async () => {
@@ -51,10 +51,10 @@ async function leaseOf(id: string): Promise<number> {
 }
 
 /** Returns how often viewers of the session have disconnected, according to the server's log. */
-const timesLeft = (id: string): number =>
+const countDisconnects = (id: string): number =>
   server.log().filter(line => line.includes('live.left') && line.includes(id)).length;
 
-async function agentOnForm(settings: object = {}) {
+async function openFormAsAgent(settings: object = {}) {
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings: settings });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -66,7 +66,7 @@ async function agentOnForm(settings: object = {}) {
 }
 
 test('input from the agent is queued while a viewer has control and sent afterwards, and element handles stay valid', async () => {
-  const { id, browser, page, viewer } = await agentOnForm();
+  const { id, browser, page, viewer } = await openFormAsAgent();
   const field = await page.$('#name');
   assert.ok(field);
   await viewer.takeControl();
@@ -83,14 +83,14 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   await viewer.giveControl();
   await filling;
   assert.equal(await field.inputValue(), 'person agent');
-  await hasEvents(id, ['control.taken', 'control.given_back']);
+  await waitForEvents(id, ['control.taken', 'control.given_back']);
   await viewer.close();
   await browser.close();
   await server.release(id);
 });
 
-test('if the session setting takeover is refuse, input from the agent is refused immediately', async () => {
-  const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
+test('while a viewer has control, input from the agent is refused immediately if takeover is set to refuse', async () => {
+  const { id, browser, page, viewer } = await openFormAsAgent({ takeover: 'refuse' });
   await viewer.takeControl();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
   await assert.rejects(page.goto(`${pages.url}/next`), /a person controls this session/);
@@ -103,7 +103,7 @@ test('if the session setting takeover is refuse, input from the agent is refused
 });
 
 test('input that was queued for too long is refused with an error that states the reason, and later input is sent', async () => {
-  const { id, connectUrl, viewer, browser } = await agentOnForm();
+  const { id, connectUrl, viewer, browser } = await openFormAsAgent();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await viewer.takeControl();
@@ -145,7 +145,7 @@ test('input that was queued for too long is refused with an error that states th
 });
 
 test('a second viewer cannot take control, and input from a view-only address is refused', async () => {
-  const { id, browser, page, viewer } = await agentOnForm();
+  const { id, browser, page, viewer } = await openFormAsAgent();
   const urls = await debug(id, '?readOnly=true');
   assert.equal('wsUrl' in urls, false);
   const watcher = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
@@ -169,7 +169,7 @@ test('a second viewer cannot take control, and input from a view-only address is
 });
 
 test('a viewer that reconnects in time keeps control, and a viewer that does not reconnect loses control', async () => {
-  const { id, browser, page, viewer } = await agentOnForm();
+  const { id, browser, page, viewer } = await openFormAsAgent();
   await viewer.takeControl();
   const { holder, fence } = viewer;
   await viewer.close();
@@ -180,7 +180,7 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   await back.close();
   await eventually(
     'both of their connections to be gone',
-    () => timesLeft(id),
+    () => countDisconnects(id),
     times => times === 2,
   );
   // The text is typed after the clock was advanced, because a text that is typed earlier would be queued for too long.
@@ -189,12 +189,12 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   await server.advance(2_000);
   await typing;
   assert.equal(await page.inputValue('#name'), 'on');
-  await hasEvents(id, ['control.taken', 'control.expired']);
+  await waitForEvents(id, ['control.taken', 'control.expired']);
   await browser.close();
   await server.release(id);
 });
 
-test('live view addresses still work after the time limit of the session was extended', async () => {
+test('live view addresses work beyond the original time limit of a session whose time limit was extended', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
   const { debuggerUrl } = await debug(id);
   await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 600 } });
@@ -204,8 +204,8 @@ test('live view addresses still work after the time limit of the session was ext
   await eventually('the viewer to be notified of the end', () => viewer.last('ended')?.why === 'the session has ended');
 });
 
-test('revoked live view addresses disconnect their viewers and refuse new viewers', async () => {
-  const { id, browser, viewer } = await agentOnForm();
+test('when live view addresses are revoked, their viewers are disconnected and new viewers are refused', async () => {
+  const { id, browser, viewer } = await openFormAsAgent();
   const { debuggerUrl } = await eventually(
     'the page with its title',
     () => debug(id),
@@ -226,7 +226,7 @@ test('revoked live view addresses disconnect their viewers and refuse new viewer
 });
 
 test('a live view address for one page cannot show or control another page, or download its files', async () => {
-  const { id, browser, page, viewer } = await agentOnForm();
+  const { id, browser, page, viewer } = await openFormAsAgent();
   const other = await page.context().newPage();
   for (const one of [page, other]) await one.goto(`${pages.url}/save`);
   await page.bringToFront();
@@ -263,7 +263,7 @@ test('a live view address for one page cannot show or control another page, or d
 });
 
 test('a live view address is valid only for its own session and until it expires', async () => {
-  const { id, browser, viewer } = await agentOnForm();
+  const { id, browser, viewer } = await openFormAsAgent();
   const other = await server.createSession({ keepAlive: true });
   const { debuggerUrl } = await debug(id);
   await assert.rejects(LiveViewer.open(debuggerUrl.replace(id, other.id)), /403/);

@@ -118,7 +118,7 @@ test('an invalid traceparent starts a new trace, and an unsampled traceparent re
   assert.ok(!receiver.spans.some(it => it.attributes['berth.request_id'] === 'not-to-be-recorded'));
 });
 
-test('the log contains the trace id, and health probes are not traced', async () => {
+test('the server log contains the trace id, and health probes are not traced', async () => {
   await server.api('GET', '/healthz');
   const { body: session } = await create({}, { 'x-request-id': 'in-log-and-trace' });
   const span = await receiver.span('createSession', it => it.attributes['berth.request_id'] === 'in-log-and-trace');
@@ -139,8 +139,8 @@ test('spans are sent to the configured address with the configured headers, and 
   assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
 });
 
-test('an unreachable collector loses spans but does not affect sessions', async () => {
-  const lonely = await startServer({
+test('an unreachable collector is logged, and does not affect sessions', async () => {
+  const serverWithoutCollector = await startServer({
     env: {
       BERTH_ENGINE: LIGHT_ENGINE,
       BERTH_SLOTS: '2',
@@ -148,9 +148,11 @@ test('an unreachable collector loses spans but does not affect sessions', async 
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
     },
   });
-  const session = await lonely.createSession();
-  await lonely.release(session.id);
-  await lonely.kill('SIGINT');
+  const session = await serverWithoutCollector.createSession();
+  await serverWithoutCollector.release(session.id);
+  await serverWithoutCollector.kill('SIGINT');
   // The last lines may be written after the process has ended.
-  await eventually('the line in the log', () => lonely.log().some(line => line.includes('trace.not_sent')));
+  await eventually('the line in the log', () =>
+    serverWithoutCollector.log().some(line => line.includes('trace.not_sent')),
+  );
 });

@@ -34,7 +34,7 @@ const createdSession = (run: string) =>
 const release = (id: string) =>
   berth.POST('/v1/browsers/sessions/{id}', { params: { path: { id } }, body: { status: 'REQUEST_RELEASE' } });
 
-test('the client can create, read, list and release sessions', async () => {
+test('the SDK can create, read, list and release sessions', async () => {
   const ids = [(await createdSession('list')).id, (await createdSession('list')).id];
   for (const id of ids) assert.equal((await waitFor(berth, id, 'RUNNING')).id, id);
   const listed = paginate(before =>
@@ -47,7 +47,7 @@ test('the client can create, read, list and release sessions', async () => {
   for (const id of ids) assert.equal((await waitFor(berth, id, ['COMPLETED', 'ERROR'])).endReason, 'released');
 });
 
-test('the client uses the token for applications and the account', async () => {
+test('the SDK uses the token for operations on applications', async () => {
   const applications = await Array.fromAsync(
     paginate(cursor =>
       berth.GET('/v1/applications', { params: { query: { limit: 1, ...(cursor ? { cursor } : {}) } } }),
@@ -63,7 +63,7 @@ test('the client uses the token for applications and the account', async () => {
   assert.equal(keys.length, 1);
 });
 
-test('a block can connect Playwright, and the session is released at the end of the block', async () => {
+test('Playwright can be connected in an `await using` block, and the session is released at the end of the block', async () => {
   let id: string;
   {
     await using connected = await connect(berth, url => chromium.connectOverCDP(url), { timeout: 300 });
@@ -76,7 +76,7 @@ test('a block can connect Playwright, and the session is released at the end of 
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'released']);
 });
 
-test('a block can connect Puppeteer, and the release succeeds if the session has already ended', async () => {
+test('connect() can connect Puppeteer, and release() succeeds if the session has already ended', async () => {
   const connected = await connect(berth, url => puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }));
   assert.equal((await connected.browser.pages()).length, 1);
   await connected.browser.close();
@@ -85,7 +85,7 @@ test('a block can connect Puppeteer, and the release succeeds if the session has
   await connected.release();
 });
 
-test('the session is released if a client cannot connect', async () => {
+test('connect() releases the session if its callback throws', async () => {
   let id = '';
   const failed = connect(berth, (_, session) => {
     id = session.id;
@@ -95,7 +95,7 @@ test('the session is released if a client cannot connect', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('a wait ends when the session ends, when the timeout expires, and when the caller aborts it', async () => {
+test('a wait for a status rejects on a timeout, on an abort and if the session ends with another status', async () => {
   const { id } = await createdSession('wait');
   const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(late.code, 'wait_timeout');
@@ -105,7 +105,7 @@ test('a wait ends when the session ends, when the timeout expires, and when the 
   assert.deepEqual([wrong.code, wrong.details], ['wrong_end', { status: 'COMPLETED', endReason: 'released' }]);
 });
 
-test('an error has code, status, request id, details and advice', async () => {
+test('an error has a code, a status, a request id, details and advice', async () => {
   const path = { id: UNKNOWN };
   const missing = await failure(berth.GET('/v1/browsers/sessions/{id}', { params: { path } }));
   assert.deepEqual([missing.code, missing.status], ['not_found', 404]);
@@ -118,7 +118,7 @@ test('an error has code, status, request id, details and advice', async () => {
   assert.deepEqual([refused.code, refused.status], ['invalid_credentials', 401]);
 });
 
-test('the client sends no request without a credential, and reports which credential is missing', async () => {
+test('the SDK sends no request without a credential, and reports which credential is missing', async () => {
   const without = berthClient({ url: server.url, key: '', token: '' });
   const key = await failure(without.GET('/v1/browsers/sessions'));
   assert.deepEqual([key.code, key.status], ['no_credential', undefined]);
@@ -127,7 +127,7 @@ test('the client sends no request without a credential, and reports which creden
   assert.match(`${token.message} ${token.advice}`, /token.*BERTH_TOKEN/);
 });
 
-test('the client distinguishes an address without a service from the address of another service', async () => {
+test('the SDK distinguishes an address without a service from the address of another service', async () => {
   const nobody = await failure(berthClient({ url: `http://127.0.0.1:${await freePort()}` }).GET('/healthz'));
   assert.deepEqual([nobody.code, nobody.status], ['unreachable', undefined]);
   assert.match(nobody.message, /ECONNREFUSED/);
@@ -140,7 +140,7 @@ test('the client distinguishes an address without a service from the address of 
   assert.deepEqual([strange.code, strange.status], ['unexpected_answer', 502]);
 });
 
-test('the client can be imported as a package by a program in another folder', async () => {
+test('the SDK can be imported as a package by a program in another folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-sdk-'));
   after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'node_modules/@berth'), { recursive: true });

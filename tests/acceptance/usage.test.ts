@@ -123,7 +123,7 @@ test('an application reports its usage per time step and per agent key, even aft
   assert.equal(hours.steps[0]?.from, new Date(Math.floor(Date.parse(first) / HOUR_MS) * HOUR_MS).toISOString());
 });
 
-test('a period that ends before it begins or has too many steps is refused', async () => {
+test('a usage period that is empty, malformed or has too many steps is refused', async () => {
   const ask = (query: string) =>
     server.api('GET', `/v1/applications/${server.applicationId}/usage?${query}`, { key: token });
   for (const [query, message] of [

@@ -41,7 +41,7 @@ test('the file of the master key can be read only by its owner, and the key can 
   assert.match(await state(await aContext()), /kept/);
 });
 
-test('everyone can read the public keys, and a retired key stays available for 400 days', async () => {
+test('everyone can read the public keys, and a retired key is removed after 400 days', async () => {
   const read = async () => (await server.api<JsonWebKeySet>('GET', '/.well-known/jwks.json', { key: null })).body.keys;
   const { headers } = await server.api('GET', '/.well-known/jwks.json', { key: null });
   assert.equal(headers['cache-control'], 'public, max-age=300');

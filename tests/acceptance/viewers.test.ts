@@ -25,7 +25,7 @@ const SLOW_BITS_A_SECOND = 200_000;
  * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_A_SECOND` takes about half a
  * second.
  */
-const WORDS_BYTES_LEAST = 12_000;
+const TEXT_FRAME_BYTES_MIN = 12_000;
 
 const pages = await openPages({
   '/plain': '<!doctype html><title>Plain</title><style>html{background:#000}</style>',
@@ -67,7 +67,7 @@ const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newestFrame.jpeg.equals(other.newestFrame.jpeg);
 
 /** Asserts that the recording shows all colours in order. */
-async function filmShowsColours(id: string): Promise<void> {
+async function assertFilmShowsColours(id: string): Promise<void> {
   const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   // Segments from before the page had its final size have an earlier #EXT-X-MAP.
   const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
@@ -123,7 +123,7 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
   for (const viewer of [fast, slow]) await viewer.close();
   await browser.close();
   await server.release(id);
-  await filmShowsColours(id);
+  await assertFilmShowsColours(id);
 });
 
 test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the other viewers nor the recording', async () => {
@@ -133,7 +133,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   const size = await eventually(
     'a picture of the words for both',
     () => Math.min(...[fast, slow].map(viewer => viewer.newestFrame?.jpeg.length ?? 0)),
-    bytes => bytes > WORDS_BYTES_LEAST,
+    bytes => bytes > TEXT_FRAME_BYTES_MIN,
   );
   for (const colour of COLOURS) await paintFor(fast, page, colour);
   const [before, beforeBytes] = [slow.frameCount, slowLink.passed];
@@ -145,7 +145,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   slowLink.close();
   await browser.close();
   await server.release(id);
-  await filmShowsColours(id);
+  await assertFilmShowsColours(id);
 });
 
 test('a viewer does not change the overrides of the agent', async () => {

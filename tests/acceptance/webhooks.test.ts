@@ -132,7 +132,7 @@ test('only events of the chosen types, and only events after the creation of the
   );
 });
 
-test('a message is retried at increasing intervals for three days, and the webhook is then disabled', async () => {
+test('a delivery is retried at increasing intervals for three days, and the webhook is then disabled', async () => {
   receiver.respondTo('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
   const sent = await sendTestEvent(server, token, webhook.id);
@@ -177,7 +177,7 @@ test('a message is retried at increasing intervals for three days, and the webho
   assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
 });
 
-test('a webhook whose endpoint returns 410 is disabled immediately, and its pending messages are not retried', async () => {
+test('a webhook whose endpoint returns 410 is disabled immediately, and its delivery is not retried', async () => {
   receiver.respondTo('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
   const sent = await sendTestEvent(server, token, webhook.id);
@@ -202,7 +202,7 @@ test('after a key rotation, messages are signed with both keys for a day, and th
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
-test('messages are sent to the new address of a webhook, and events that occur while a webhook is disabled are not sent', async () => {
+test('deliveries go to the new address of a webhook, and events that occur while it is disabled are not sent', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
   const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
   assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
@@ -221,7 +221,7 @@ test('messages are sent to the new address of a webhook, and events that occur w
   assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
 });
 
-test('the audit log records each change, with the webhook as the target and without its address', async () => {
+test('the audit log records each change of a webhook, without the address of the webhook', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/audited?secret=abc') });
   await change(webhook, { name: 'renamed' });
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
@@ -235,7 +235,7 @@ test('the audit log records each change, with the webhook as the target and with
   assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
 });
 
-test('an application can have at most 20 webhooks, which are listed newest first in pages', async () => {
+test('an application can have at most 20 webhooks, which are listed newest first in list pages', async () => {
   const { body: before } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of before.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
   for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });

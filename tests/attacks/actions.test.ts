@@ -84,7 +84,7 @@ test('an Action can be neither approved nor executed with the digest of another 
   assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
 });
 
-test('a key without a grant learns nothing about an Action, whatever request it sends', async () => {
+test('requests with a key without a grant return 404 for an Action, also with a wrong digest or after its end', async () => {
   const action = await prepared();
   const { key: blind } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'browser.pdf' }] });
   const other = new ActionAgent(server, blind);
@@ -193,7 +193,7 @@ test('another key can execute an Action only with a grant that allows its input,
   assert.equal(hits(), 1);
 });
 
-test('an approved Action is executed once after a SIGKILL', async () => {
+test('an approved Action is executed at most once if the server is killed after the approval', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', {
     input: { orderId: `B-${++made}` },
     executeOnApproval: true,

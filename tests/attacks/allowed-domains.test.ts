@@ -47,14 +47,14 @@ const navigate = ({ client, page }: Attempt, url: string): Promise<unknown> =>
 /** Intercepts the requests of the page with the given command, until the client is closed. */
 async function intercept(
   { client, page }: Attempt,
-  commandFor: (paused: string, url: string) => [string, object],
+  commandFor: (pausedRequestId: string, url: string) => [string, object],
 ): Promise<void> {
   await client.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, page);
   client.onMessage((message: CdpMessage) => {
     if (message.method !== 'Fetch.requestPaused' || message.sessionId !== page) return;
-    const [paused, { url }] = [String(message.params?.requestId), Object(message.params?.request)];
-    const [method, params] = commandFor(paused, url);
-    void client.ask(method, { requestId: paused, ...params }, page);
+    const [pausedRequestId, { url }] = [String(message.params?.requestId), Object(message.params?.request)];
+    const [method, params] = commandFor(pausedRequestId, url);
+    void client.ask(method, { requestId: pausedRequestId, ...params }, page);
   });
 }
 
@@ -150,9 +150,9 @@ const server = await startServer({
     BERTH_WARM: '1',
   },
 });
-const landing = (host: string): string => `http://${host}:${pages.port}/land`;
+const landingUrl = (host: string): string => `http://${host}:${pages.port}/land`;
 
-const guarded = (): Promise<CreatedSession> =>
+const createGuardedSession = (): Promise<CreatedSession> =>
   server.createSession({ keepAlive: true, browserSettings: { allowedDomains: ['A.test.'] } });
 
 async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: string }> {
@@ -172,7 +172,7 @@ async function attemptAll<T>(session: CreatedSession, names: readonly string[], 
   for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {
     if (!names.includes(name)) continue;
     const opened = await openPage(client);
-    await attempt({ client, ...opened, to: landing(`x${index}.b.test`) });
+    await attempt({ client, ...opened, to: landingUrl(`x${index}.b.test`) });
   }
   const found = await seen();
   await client.close();
@@ -180,7 +180,7 @@ async function attemptAll<T>(session: CreatedSession, names: readonly string[], 
 }
 
 test('every navigation of a main frame to another domain is refused, and an event is recorded for each', async () => {
-  const session = await guarded();
+  const session = await createGuardedSession();
   landed.clear();
   const names = Object.keys(ATTEMPTS);
   const refused = await attemptAll(session, names, () =>
@@ -212,7 +212,7 @@ test('without allowedDomains, the same navigations are allowed', async () => {
   await server.release(session.id);
 });
 
-test('a networkPolicy for documents applies to pages and their frames, and to no other requests', async () => {
+test('a networkPolicy with subresources: false applies to pages and their frames, and to no other requests', async () => {
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
   const session = await server.createSession({
     keepAlive: true,
@@ -233,8 +233,8 @@ test('a networkPolicy for documents applies to pages and their frames, and to no
   assert.deepEqual([...landed], []);
   const client = await CdpClient.connect(session.connectUrl);
   const { page } = await openPage(client);
-  const loads = `Promise.all([fetch('${landing('x0.b.test')}').then(answer => answer.status),
-    new Promise(done => { const image = new Image(); image.onerror = done; image.src = '${landing('x1.b.test')}' })])`;
+  const loads = `Promise.all([fetch('${landingUrl('x0.b.test')}').then(answer => answer.status),
+    new Promise(done => { const image = new Image(); image.onerror = done; image.src = '${landingUrl('x1.b.test')}' })])`;
   await client.send('Runtime.evaluate', { expression: loads, awaitPromise: true }, page);
   assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
   const { error } = await client.ask('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
@@ -244,7 +244,7 @@ test('a networkPolicy for documents applies to pages and their frames, and to no
 });
 
 test('a client cannot intercept requests on the browser itself', async () => {
-  const session = await guarded();
+  const session = await createGuardedSession();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
   for (const channel of [undefined, String(sessionId)]) {
@@ -256,10 +256,10 @@ test('a client cannot intercept requests on the browser itself', async () => {
 });
 
 test('if a client fakes a page at another domain, an empty page is shown instead', async () => {
-  const session = await guarded();
+  const session = await createGuardedSession();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
-  const to = landing('b.test');
+  const to = landingUrl('b.test');
   const body = Buffer.from('<title>made up</title>').toString('base64');
   await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
   await client.ask('Page.navigate', { url: to }, opened.page);
@@ -270,7 +270,7 @@ test('if a client fakes a page at another domain, an empty page is shown instead
 });
 
 test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its routes, frames, fetches and subdomains still work', async () => {
-  const session = await guarded();
+  const session = await createGuardedSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
@@ -280,12 +280,12 @@ test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its ro
     return route.continue();
   });
   const refused = await page.context().newPage();
-  assert.match(String(await refused.goto(landing('b.test')).catch(String)), /net::ERR_BLOCKED_BY_CLIENT/);
+  assert.match(String(await refused.goto(landingUrl('b.test')).catch(String)), /net::ERR_BLOCKED_BY_CLIENT/);
   assert.equal((await page.goto(home.replace('a.test', 'www.a.test')))?.status(), 200);
   landed.clear();
-  const frame = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landing('x0.b.test')}'; document.body.append(frame) })`;
+  const frame = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landingUrl('x0.b.test')}'; document.body.append(frame) })`;
   await page.evaluate(frame);
-  assert.equal(await page.evaluate(url => fetch(url).then(reply => reply.status), landing('x1.b.test')), 200);
+  assert.equal(await page.evaluate(url => fetch(url).then(reply => reply.status), landingUrl('x1.b.test')), 200);
   assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
   assert.deepEqual([...new Set(routed)].sort(), ['www.a.test', 'x0.b.test', 'x1.b.test']);
   for (const url of ['about:blank', 'data:text/html,<title>data</title>']) await page.goto(url);
@@ -294,12 +294,12 @@ test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its ro
 });
 
 test('allowedDomains still applies after another server has adopted the session', async () => {
-  const session = await guarded();
+  const session = await createGuardedSession();
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
   const { page } = await openPage(client);
   landed.clear();
-  const { result } = await client.ask('Page.navigate', { url: landing('b.test') }, page);
+  const { result } = await client.ask('Page.navigate', { url: landingUrl('b.test') }, page);
   assert.equal(result?.errorText, 'net::ERR_BLOCKED_BY_CLIENT');
   assert.equal(landed.size, 0);
   await client.close();

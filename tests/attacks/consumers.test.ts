@@ -28,7 +28,7 @@ const TEN_MINUTES_MS = 600_000;
 const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
 const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
 
-test('a refresh token that is sent a second time ends the whole session', async () => {
+test('a refresh token that is sent a second time ends the whole consumer session', async () => {
   const first = await lab.signIn('reuse@example.com');
   const second = await lab.send<typeof first>('session.refresh', { refreshToken: first.refreshToken });
   assert.equal(second.status, 200, second.text);
@@ -49,7 +49,7 @@ test('at most one of twenty concurrent refreshes gets tokens, and these tokens a
   for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
 });
 
-test('an authorization code works once, and sending it again ends the session that it opened', async () => {
+test('an authorization code works once, and sending it again ends the consumer session that it opened', async () => {
   const begun = await lab.begin();
   const redirectTo = await lab.finish(begun, 'code@example.com');
   const first = await lab.exchange(begun, redirectTo);
@@ -74,9 +74,12 @@ test('a stolen authorization code does not work without the verifier, with anoth
 
 test('an e-mail code from one sign-in cannot complete another sign-in', async () => {
   const [mine, theirs] = [await lab.begin(), await lab.begin()];
-  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn: mine.signIn, email: 'victim@example.com' });
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', {
+    signIn: mine.signIn,
+    email: 'victim@example.com',
+  });
   const code = await lab.codeMailedTo('victim@example.com');
-  const injected = await lab.fromPage<ErrorBody>('hosted.verify', {
+  const injected = await lab.sendFromPage<ErrorBody>('hosted.verify', {
     ...{ signIn: theirs.signIn, ticket: sent.body.ticket, code },
   });
   assert.deepEqual([injected.status, injected.body.code], [401, 'sign_in_failed'], injected.text);
@@ -84,29 +87,29 @@ test('an e-mail code from one sign-in cannot complete another sign-in', async ()
 
 test('a six-digit code cannot be guessed, because the sixth attempt is refused even with the right code', async () => {
   const { signIn } = await lab.begin();
-  const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.codeMailedTo('guess@example.com');
   const wrong = code === '000000' ? '000001' : '000000';
   for (let tries = 0; tries < 5; tries += 1) {
-    const refused = await lab.fromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
+    const refused = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
     assert.equal(refused.status, 401, refused.text);
   }
-  const late = await lab.fromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code });
+  const late = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code });
   assert.equal(late.status, 401, late.text);
 });
 
-test('the response does not reveal whether an address is known, and no e-mail is sent to an address that cannot sign in', async () => {
+test('the response does not depend on whether an address is known, and no code is e-mailed to an unknown address', async () => {
   await lab.signIn('known@example.com');
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
   const { signIn } = await lab.begin();
-  const known = await lab.fromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
-  const unknown = await lab.fromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
+  const known = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
+  const unknown = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
   assert.deepEqual([known.status, Object.keys(known.body)], [unknown.status, Object.keys(unknown.body)]);
   await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was e-mailed/);
   await lab.configure({});
 });
 
-test('a token does not work for another application, another provider or another part of the API', async () => {
+test('an access token of a consumer does not work for another application, another provider or the rest of the API', async () => {
   const { accessToken } = await lab.signIn('token@example.com');
   const elsewhere = await other.send<ErrorBody>('session.get', {}, accessToken);
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
@@ -197,18 +200,18 @@ test('only pages of the service itself can use the sign-in commands and the cook
     const sent = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
     assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], origin ?? 'none');
   }
-  assert.equal((await lab.fromPage('session.get', {}, { cookie })).status, 200);
+  assert.equal((await lab.sendFromPage('session.get', {}, { cookie })).status, 200);
 });
 
 test('a passkey of another application or host, or without user verification, cannot sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
-  const authenticator = await passkeyOf(lab, origin, 'key@example.com');
+  const authenticator = await addPasskey(lab, origin, 'key@example.com');
   const attempt = async (at: ConsumerFixture, forged: object = {}): Promise<number> => {
     const { signIn } = await at.begin();
-    const asked = await at.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
+    const asked = await at.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
     const response = authenticator.get(asked.body.publicKey, forged);
     const body = { signIn, ticket: asked.body.ticket, response };
-    return (await at.fromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
+    return (await at.sendFromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
   };
   assert.equal(await attempt(lab), 200);
   assert.equal(await attempt(other), 401);
@@ -247,11 +250,11 @@ test('after fifty wrong passwords from one client address, for any accounts, the
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.begin();
-  const sent = await lab.fromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
   const registered = { signIn, ticket: sent.body.ticket, code: await lab.codeMailedTo(email) };
-  assert.equal((await lab.fromPage('hosted.verify', registered)).status, 200);
+  assert.equal((await lab.sendFromPage('hosted.verify', registered)).status, 200);
   const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
-    const { status, body } = await lab.fromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
+    const { status, body } = await lab.sendFromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
     return `${status} ${body.code}`;
   };
   const begun = await lab.begin();
@@ -275,13 +278,13 @@ test('the sign-in pages cannot be framed and load nothing from other origins', a
 });
 
 /** Adds a passkey to a consumer on one of Berth's pages. */
-async function passkeyOf(at: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
+async function addPasskey(at: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };
   const authenticator = new Authenticator(origin);
-  const options = await at.fromPage<PasskeyChallenge>('passkeys.options', {}, headers);
+  const options = await at.sendFromPage<PasskeyChallenge>('passkeys.options', {}, headers);
   const response = authenticator.create(options.body.publicKey);
-  const added = await at.fromPage('passkeys.add', { ticket: options.body.ticket, name: 'Key', response }, headers);
+  const added = await at.sendFromPage('passkeys.add', { ticket: options.body.ticket, name: 'Key', response }, headers);
   assert.equal(added.status, 200, added.text);
   return authenticator;
 }

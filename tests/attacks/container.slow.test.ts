@@ -87,7 +87,7 @@ async function api<Body>(method: string, path: string, body?: object): Promise<B
 const create = (): Promise<CreatedSession> => api('POST', '/v1/browsers/sessions', { keepAlive: true });
 const read = (id: string): Promise<Session> => api('GET', `/v1/browsers/sessions/${id}`);
 
-async function marked(session: CreatedSession): Promise<unknown> {
+async function markPage(session: CreatedSession): Promise<unknown> {
   const client = await CdpClient.connect(session.connectUrl);
   try {
     return await client.evaluate('globalThis.kept ??= 7', await client.attachToPage());
@@ -96,7 +96,7 @@ async function marked(session: CreatedSession): Promise<unknown> {
   }
 }
 
-test('the container has no capabilities, no new privileges, a seccomp filter and a read-only root', () => {
+test('the container has no capabilities, no_new_privs, a seccomp filter and a read-only root', () => {
   const status = inside('cat', '/proc/1/status');
   for (const line of ['CapEff:\t0000000000000000', 'CapBnd:\t0000000000000000', 'NoNewPrivs:\t1', 'Seccomp:\t2'])
     assert.ok(status.includes(line), line);
@@ -112,7 +112,7 @@ test('the container has no capabilities, no new privileges, a seccomp filter and
 test('a session continues when the server is killed or restarted', async () => {
   const session = await create();
   const state = 'globalThis.kept';
-  assert.equal(await marked(session), 7);
+  assert.equal(await markPage(session), 7);
   const restarts = {
     killed: () => inside('sh', '-c', `kill -KILL $(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' /data/server.json)`),
     restarted: () => inside('berth-supervise', 'restart'),
@@ -136,7 +136,7 @@ test('a session continues when the server is killed or restarted', async () => {
   await api('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
-test('attacks on the jail are refused in the container', async t => {
+test('attacks on the jail fail in the container', async t => {
   const checkout = join(folder, 'checkout');
   for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
@@ -170,7 +170,7 @@ test('attacks on the jail are refused in the container', async t => {
 
 test('the container drains its sessions and exits cleanly when it is stopped', async () => {
   const session = await create();
-  assert.equal(await marked(session), 7);
+  assert.equal(await markPage(session), 7);
   const told = lines.length;
   await stopContainer(NAME, container);
   assert.equal(container.exitCode, 0);

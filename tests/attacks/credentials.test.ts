@@ -27,9 +27,9 @@ const HOUR = 3_600_000;
 /** The close code, as in the contract, of a connection whose key is no longer valid. */
 const KEY_ENDED = 4001;
 
-const owner = await cliToken();
+const owner = await createCliToken();
 
-async function cliToken(...options: string[]): Promise<string> {
+async function createCliToken(...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await server.operate('tokens', 'create', '--json', ...options);
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout).token;
@@ -59,7 +59,7 @@ const idOf = async (token: string): Promise<string> => (await as(token)<Token>('
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token without the right to manage tokens cannot list tokens and can revoke only itself', async () => {
+test('a token without the scope account:tokens cannot list tokens and can revoke only itself', async () => {
   const other = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
   const confined = await issueToken({ scopes: ['applications:read'], applicationIds: [other] });
   const listed = await as(confined.token)('GET', TOKENS);
@@ -74,8 +74,8 @@ test('a token without the right to manage tokens cannot list tokens and can revo
   assert.equal((await as(confined.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
-test('a restricted token can list and revoke itself and the tokens that it issued', async () => {
-  const manager = await cliToken(
+test('a restricted token can list itself and the tokens that it issued, and can revoke those', async () => {
+  const manager = await createCliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
   const made = await issueToken({ scopes: ['applications:read'] }, manager);
@@ -91,7 +91,7 @@ test('a restricted token can list and revoke itself and the tokens that it issue
 
 test('a restricted token cannot issue a token with fewer restrictions or a longer lifetime', async () => {
   const end = inFuture(HOUR);
-  const restricted = await cliToken(
+  const restricted = await createCliToken(
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
     ...['--cidr', '127.0.0.0/8', '203.0.113.0/24'],
   );
@@ -230,7 +230,7 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
 };
 
 for (const [how, end] of Object.entries(endings))
-  test(`when the key ${how}, all its connections are closed, but no connections of other keys`, async () => {
+  test(`when a key ${how}, all its connections are closed, and connections of other keys stay open`, async () => {
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);
@@ -285,7 +285,7 @@ test('connect addresses of a key that was revoked while the server was down are 
 
 // ---- addresses ------------------------------------------------------------------------------------------------------
 
-test('behind a trusted proxy, cidrAllow applies to the caller, for HTTP and CDP', async () => {
+test('behind a trusted proxy, cidrAllow applies to the address of the caller, for HTTP and CDP', async () => {
   const { key } = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
   const from = (forwarded: string) => server.api('GET', SESSIONS, { key, headers: { 'x-forwarded-for': forwarded } });
   assert.equal((await from('203.0.113.7')).status, 200);

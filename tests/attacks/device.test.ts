@@ -94,7 +94,7 @@ test('a stolen device code is refused without the verifier or with another clien
   assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
 });
 
-test('operations for other credentials refuse developer tokens and device codes', async () => {
+test('developer tokens and device codes are refused by operations that require other credentials', async () => {
   const started = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/applications'],

@@ -55,7 +55,7 @@ const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
 const RESPONSE_MS = 30_000;
 /** Longer than a machine may be suspended, but shorter than the timeout of a response. */
-const PATIENT_MS = 25_000;
+const LONG_CONNECT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>
   void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -70,7 +70,7 @@ function makeAddresses(): void {
 }
 
 /** Creates a host that never responds: packets to it go to a veth peer that nothing reads. */
-function makeSilence(): void {
+function makeSilentHost(): void {
   ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
   ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
   for (const end of ['wire0', 'wire1']) ip('link', 'set', end, 'up');
@@ -117,7 +117,7 @@ async function raw(proxyPort: number, via: Via, host: string, port: number): Pro
   return outcome(text);
 }
 
-function curled(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
+function requestByCurl(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
   hits = [];
   const how = via === 'curl connect' ? ['--proxytunnel'] : [];
   const args = [
@@ -149,30 +149,30 @@ const names: Record<string, string> = {};
 function everything(): Spelling[] {
   const fours = FORBIDDEN_4.flatMap(([address, rule], index) => {
     names[`static-${index}.test`] = address;
-    const itself = [...spellings4(address), `static-${index}.test`, `STATIC-${index}.test.`, `dns-${index}.test`];
+    const ownSpellings = [...spellings4(address), `static-${index}.test`, `STATIC-${index}.test.`, `dns-${index}.test`];
     const through = carriers(address).map(carrier => ({
       host: `[${carrier}]`,
-      lands: plain(carrier),
+      reachedAddress: plain(carrier),
       rule,
     }));
-    return [...itself.map(host => ({ host, lands: address, rule })), ...through];
+    return [...ownSpellings.map(host => ({ host, reachedAddress: address, rule })), ...through];
   });
   const sixes = FORBIDDEN_6.flatMap(([address, rule], index) => {
     names[`static6-${index}.test`] = address;
     const hosts = [...spellings6(address), `static6-${index}.test`, `dns6-${index}.test`];
-    return hosts.map(host => ({ host, lands: address, rule }));
+    return hosts.map(host => ({ host, reachedAddress: address, rule }));
   });
-  const zero = ['0', '0.0.0.0', '0x0', '00', '[::ffff:0.0.0.0]'].map(host => ({
+  const zeroSpellings = ['0', '0.0.0.0', '0x0', '00', '[::ffff:0.0.0.0]'].map(host => ({
     host,
-    lands: '127.0.0.1',
+    reachedAddress: '127.0.0.1',
     rule: 'unspecified',
   }));
   const here = ['localhost', 'LOCALHOST.', 'x.localhost', 'x.y.localhost'].map(host => ({
     host,
-    lands: '127.0.0.1',
+    reachedAddress: '127.0.0.1',
     rule: 'loopback',
   }));
-  return [...fours, ...sixes, ...zero, { host: '[::]', lands: '::1', rule: 'unspecified' }, ...here];
+  return [...fours, ...sixes, ...zeroSpellings, { host: '[::]', reachedAddress: '::1', rule: 'unspecified' }, ...here];
 }
 
 /**
@@ -201,18 +201,18 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
   { address: '::', prefix: 0, family: 6, ...(port ? { port } : {}) },
 ];
 
-const real = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
+const realMachine = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
 /**
  * In the namespace, all outside addresses are on interfaces of this machine. This makes the policy treat none of them
  * as the machine's own.
  */
-const machine = { ...real, has: () => false };
+const machine = { ...realMachine, has: () => false };
 const shut: EgressPolicy = egressPolicy({ allow: [], machine });
 const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
 
 async function main(): Promise<Report> {
   makeAddresses();
-  makeSilence();
+  makeSilentHost();
   await Promise.all([count(PORT), count(OWN_PORT), count(OTHER_PORT)]);
   const list = everything();
   await using server = await openNameServer(answer);
@@ -220,7 +220,7 @@ async function main(): Promise<Report> {
     hosts: new Map(Object.entries(names)),
     clock: systemClock,
     servers: [server.address],
-    waits: PATIENT,
+    timeouts: PATIENT,
   });
   const open = async (limits: Partial<EgressLimits>): Promise<Opened> => {
     const listener = createServer().listen(0, '127.0.0.1');
@@ -234,24 +234,24 @@ async function main(): Promise<Report> {
   };
   // Long timeouts, because a suspended machine must not look like a silent host. Only the tests of these timeouts use
   // short ones.
-  const patient = await open({ connectMs: PATIENT_MS, nextAddressMs: PATIENT_MS });
-  const hasty = await open({ connectMs: PATIENT_MS });
-  const impatient = await open({ connectMs: 600 });
-  const { egress, proxyPort } = patient;
+  const withLongTimeouts = await open({ connectMs: LONG_CONNECT_MS, nextAddressMs: LONG_CONNECT_MS });
+  const withLongConnect = await open({ connectMs: LONG_CONNECT_MS });
+  const withShortConnect = await open({ connectMs: 600 });
+  const { egress, proxyPort } = withLongTimeouts;
   const attempts: Attempt[] = [];
   for (const spelling of list)
     for (const via of ['connect', 'http'] as const) attempts.push(await attack(egress, proxyPort, spelling, via));
-  const some = list.filter(({ lands, host }) => lands === '169.254.169.254' && !host.includes('%'));
+  const some = list.filter(({ reachedAddress, host }) => reachedAddress === '169.254.169.254' && !host.includes('%'));
   for (const spelling of some)
     for (const via of ['curl connect', 'curl http'] as const)
       attempts.push(await attack(egress, proxyPort, spelling, via));
-  const scenes = await play(patient, hasty, impatient, server.asked);
-  for (const each of [patient, hasty, impatient]) await each.close();
+  const scenes = await play(withLongTimeouts, withLongConnect, withShortConnect, server.asked);
+  for (const each of [withLongTimeouts, withLongConnect, withShortConnect]) await each.close();
   return { attempts, scenes };
 }
 
 async function attack(egress: Egress, proxyPort: number, spelling: Spelling, via: Via): Promise<Attempt> {
-  const ask = via.startsWith('curl') ? curled : raw;
+  const ask = via.startsWith('curl') ? requestByCurl : raw;
   egress.replacePolicy(shut);
   const refused = await ask(proxyPort, via, spelling.host, PORT);
   egress.replacePolicy(opened);
@@ -259,19 +259,19 @@ async function attack(egress: Egress, proxyPort: number, spelling: Spelling, via
 }
 
 async function play(
-  patient: Opened,
-  hasty: Opened,
-  impatient: Opened,
+  withLongTimeouts: Opened,
+  withLongConnect: Opened,
+  withShortConnect: Opened,
   asked: (name: string) => number,
 ): Promise<Report['scenes']> {
   const scenes: Record<string, unknown> = {};
-  const { egress, proxyPort } = patient;
+  const { egress, proxyPort } = withLongTimeouts;
   const scene = async (
     name: string,
     policy: EgressPolicy,
     host: string,
     port = PORT,
-    { egress, proxyPort } = patient,
+    { egress, proxyPort } = withLongTimeouts,
   ): Promise<void> => {
     egress.replacePolicy(policy);
     for (const via of ['connect', 'http'] as const) scenes[`${name} by ${via}`] = await raw(proxyPort, via, host, port);
@@ -307,24 +307,24 @@ async function play(
   const exact = egressPolicy({ allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }], machine });
   await scene('own opened exactly', exact, '127.0.0.1', OWN_PORT);
   await onThisMachine(scene);
-  await scene('slow', shut, 'slow.test', PORT, hasty);
-  await scene('silent', shut, 'silent.test', PORT, impatient);
+  await scene('slow', shut, 'slow.test', PORT, withLongConnect);
+  await scene('silent', shut, 'silent.test', PORT, withShortConnect);
   return scenes;
 }
 
 /** Tests public addresses that belong to this machine, with its real interfaces. */
 async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>) {
-  const allowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
-    egressPolicy({ allow, machine: real });
+  const policyAllowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
+    egressPolicy({ allow, machine: realMachine });
   for (const host of [PUBLIC_4, `[${PUBLIC_6}]`, `[::ffff:${PUBLIC_4}]`, '[64:ff9b::5db8:d822]', 'public.test']) {
-    await scene(`machine ${host} shut`, allowing([]), host, OTHER_PORT);
-    await scene(`machine ${host} opened by range`, allowing(all()), host, OTHER_PORT);
+    await scene(`machine ${host} shut`, policyAllowing([]), host, OTHER_PORT);
+    await scene(`machine ${host} opened by range`, policyAllowing(all()), host, OTHER_PORT);
   }
-  await scene('machine loopback opened by range', allowing(all()), '127.0.0.1', OTHER_PORT);
+  await scene('machine loopback opened by range', policyAllowing(all()), '127.0.0.1', OTHER_PORT);
   const exact = [{ address: PUBLIC_4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
-  await scene('machine opened exactly', allowing(exact), PUBLIC_4, OTHER_PORT);
-  await scene('machine opened at another port', allowing([{ ...exact[0], port: PORT }]), PUBLIC_4, OTHER_PORT);
-  const policy = allowing([]);
+  await scene('machine opened exactly', policyAllowing(exact), PUBLIC_4, OTHER_PORT);
+  await scene('machine opened at another port', policyAllowing([{ ...exact[0], port: PORT }]), PUBLIC_4, OTHER_PORT);
+  const policy = policyAllowing([]);
   ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
   await scene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
   ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');

@@ -4,7 +4,7 @@ export interface Spelling {
   /** The spelling in a URL or in CONNECT. */
   readonly host: string;
   /** The address that the spelling leads to if it is not refused. */
-  readonly lands: string;
+  readonly reachedAddress: string;
   readonly rule: string;
 }
 

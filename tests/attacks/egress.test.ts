@@ -12,9 +12,9 @@ import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
 
 const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
 const RUN_MS = 300_000;
-const OUT_BYTES_MAX = 16 * 1024 * 1024;
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** The minimum number of attempts in a complete run. */
-const ATTEMPTS_LEAST = 600;
+const ATTEMPTS_MIN = 600;
 
 let report: Report;
 
@@ -25,7 +25,7 @@ before(async () => {
   const { stdout } = await promisify(execFile)('unshare', args, {
     timeout: RUN_MS,
     killSignal: 'SIGKILL',
-    maxBuffer: OUT_BYTES_MAX,
+    maxBuffer: OUTPUT_BYTES_MAX,
   });
   report = JSON.parse(stdout);
 });
@@ -33,18 +33,18 @@ before(async () => {
 const name = ({ via, host }: Attempt): string => `${host} by ${via}`;
 
 describe('spellings of forbidden addresses', () => {
-  test('every spelling is tried, by CONNECT and by plain HTTP', () => {
-    assert.ok(report.attempts.length >= ATTEMPTS_LEAST, `${report.attempts.length} attempts`);
+  test('every spelling of each forbidden address is tried, by CONNECT and by plain HTTP', () => {
+    assert.ok(report.attempts.length >= ATTEMPTS_MIN, `${report.attempts.length} attempts`);
     for (const [address] of [...FORBIDDEN_4, ...FORBIDDEN_6])
       for (const via of ['connect', 'http'])
         assert.ok(
-          report.attempts.some(attempt => attempt.lands === address && attempt.via === via),
+          report.attempts.some(attempt => attempt.reachedAddress === address && attempt.via === via),
           `${address} by ${via}`,
         );
     assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
   });
 
-  test('every spelling is refused by the rule for the address, and no packet arrives', () => {
+  test('every spelling of a forbidden address is refused by the rule for the address, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
       // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
@@ -55,12 +55,12 @@ describe('spellings of forbidden addresses', () => {
     );
   });
 
-  test('every spelling is delivered if the address is allowed', () => {
+  test('a request succeeds with every spelling of an address if the address is allowed', () => {
     const wrong = report.attempts.filter(
-      ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
+      ({ reachedAddress, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== reachedAddress,
     );
     assert.deepEqual(
-      wrong.map(attempt => ({ name: name(attempt), lands: attempt.lands, ...attempt.opened })),
+      wrong.map(attempt => ({ name: name(attempt), lands: attempt.reachedAddress, ...attempt.opened })),
       [],
     );
   });
@@ -98,7 +98,7 @@ describe('hostile name servers', () => {
 });
 
 describe("the server's own listener", () => {
-  test('the listener of the server is refused on every address of the machine, even if everything is allowed', () => {
+  test('connections to the listener of the server are refused on every address, even if everything is allowed', () => {
     const hosts = ['127.0.0.1', '[::1]', '0.0.0.0', '127.5.5.5', '10.9.9.9', PUBLIC, '[64:ff9b::a09:909]', 'localhost'];
     for (const host of hosts)
       for (const via of both)
@@ -123,7 +123,7 @@ describe('another service of this machine, on an address in a public range', () 
   };
   const OWN_ADDRESS = { status: 403, said: 'own_address' };
 
-  test('another service of this machine is refused in every spelling, even if everything is allowed, and no packet arrives', () => {
+  test('connections to another service of this machine are refused in every spelling, even if everything is allowed', () => {
     for (const host of [PUBLIC, '[2606:2800:220:1::9]', `[::ffff:${PUBLIC}]`, '[64:ff9b::5db8:d822]', 'public.test'])
       for (const how of ['shut', 'opened by range'])
         for (const via of both)
@@ -134,7 +134,7 @@ describe('another service of this machine, on an address in a public range', () 
     }
   });
 
-  test('another service of this machine is refused on a new address, and on the address of an interface without a carrier', () => {
+  test('connections to another service of this machine are refused on a new address and on an interface without a carrier', () => {
     for (const via of both) {
       assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
       assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);

@@ -126,7 +126,7 @@ async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>)
 const missingFrom = (seen: ReadonlySet<string>): string[] =>
   [...Object.keys(LEAVING), EXTENSION].filter(name => !seen.has(name));
 
-test('with one allowed host, no byte is delivered to other hosts and each attempt is recorded', async () => {
+test('with one allowed host name, no byte is delivered to others and each attempt is recorded', async () => {
   const networkPolicy = { default: 'deny', allow: ['127.0.0.1'] };
   const session = await server.createSession({
     keepAlive: true,
@@ -148,7 +148,7 @@ test('with one allowed host, no byte is delivered to other hosts and each attemp
   await server.release(session.id);
 });
 
-test('without a policy, only the attempts that can leave a jail are delivered', async () => {
+test('without a networkPolicy, attempts that can leave a jail arrive, and those that a jail blocks do not', async () => {
   const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
   await attemptAll(session, () =>
     eventually(
@@ -161,7 +161,7 @@ test('without a policy, only the attempts that can leave a jail are delivered', 
   await server.release(session.id);
 });
 
-test('the attempts that a jail blocks are delivered from a Chromium without a jail', async () => {
+test('the attempts that a jail blocks arrive from a Chromium without a jail', async () => {
   const inside = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, inside];

@@ -93,7 +93,7 @@ const lab = await ConsumerFixture.of(server, person);
 await lab.configure({ origins: [] });
 const nameOf = ({ consumer }: ConsumerTokens) => ({ providerId: consumer.providerId, subject: consumer.subject });
 
-function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
+function countMagentaPixels(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
   const input = [...{ mjpeg: ['-f', 'mjpeg'], png: ['-f', 'png_pipe'], mp4: [] }[format], '-i', 'pipe:0'];
   const options = ['-v', 'error', ...input, '-vf', 'scale=160:-2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: picture, maxBuffer: 256 * 1024 ** 2 });
@@ -109,12 +109,12 @@ const counted = new WeakMap<Buffer, number>();
 
 function sees({ newestFrame: newest }: LiveViewer): boolean {
   if (newest === undefined) return false;
-  const pixels = counted.get(newest.jpeg) ?? magenta(newest.jpeg, 'mjpeg');
+  const pixels = counted.get(newest.jpeg) ?? countMagentaPixels(newest.jpeg, 'mjpeg');
   counted.set(newest.jpeg, pixels);
   return pixels > 500;
 }
 
-async function onOtpPage(settings: object = {}) {
+async function openOtpPage(settings: object = {}) {
   const { id, connectUrl } = await server.createSession({ keepAlive: true, ...settings }, key);
   const browser = await chromium.connectOverCDP(connectUrl);
   const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
@@ -126,12 +126,12 @@ async function onOtpPage(settings: object = {}) {
  * Access to a session by the service itself: through an operation, and through tools over MCP. Each function returns
  * the response.
  */
-const bySteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
+const runSteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
   const headers = { 'idempotency-key': crypto.randomUUID(), prefer: 'wait=55' };
   const input = { sessionId, steps, timeoutMs: 8_000 };
   return (await invoke(server, key, 'browser.steps', input, { headers })).text;
 };
-const byTool = async (sessionId: string, name: string, more: object = {}): Promise<string> => {
+const callTool = async (sessionId: string, name: string, more: object = {}): Promise<string> => {
   const params = { name, arguments: { sessionId, ...more } };
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
   const headers = { accept: 'application/json, text/event-stream' };
@@ -194,7 +194,7 @@ const assertNowhere = (): void => {
 };
 
 test('text typed in a masked hand-off does not appear in any response, event, picture or file', async () => {
-  const { id, connectUrl, browser, page } = await onOtpPage();
+  const { id, connectUrl, browser, page } = await openOtpPage();
   await page.exposeFunction('told', (text: string) => keep('a binding', text));
   await page.reload();
   page.on('console', message => keep('the console', message.text()));
@@ -215,7 +215,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   for (const domain of ['Runtime', 'Network', 'DOM', 'Log', 'Page']) await devtools.send(`${domain}.enable`);
   await devtools.send('DOM.getDocument', { depth: -1 });
 
-  assert.match(await byTool(id, 'browser_snapshot'), /Title: Code/, 'the service is connected before the claim');
+  assert.match(await callTool(id, 'browser_snapshot'), /Title: Code/, 'the service is connected before the claim');
   const { id: handoff } = await requestHandoff(server, key, id, { leaseSeconds: 900 });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -238,10 +238,10 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     devtools.send('Runtime.evaluate', { expression: 'code.value' }),
   ];
   const calls = [
-    byTool(id, 'browser_snapshot'),
-    byTool(id, 'browser_evaluate', { function: '() => code.value' }),
-    byTool(id, 'browser_take_screenshot'),
-    bySteps(id, [{ do: 'fill', selector: '#code', value: 'of the agent' }, { do: 'screenshot' }, { do: 'content' }]),
+    callTool(id, 'browser_snapshot'),
+    callTool(id, 'browser_evaluate', { function: '() => code.value' }),
+    callTool(id, 'browser_take_screenshot'),
+    runSteps(id, [{ do: 'fill', selector: '#code', value: 'of the agent' }, { do: 'screenshot' }, { do: 'content' }]),
   ];
   for (const [number, read] of [...reads, ...calls].entries()) assert.ok(await isHeld(read, version), `read ${number}`);
   keep('the targets', withoutAddresses(JSON.stringify(await second.send('Target.getTargets'))));
@@ -250,7 +250,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   });
   assert.equal(picture.status, 200);
   assert.equal(
-    magenta(Buffer.from(await picture.arrayBuffer()), 'mjpeg'),
+    countMagentaPixels(Buffer.from(await picture.arrayBuffer()), 'mjpeg'),
     0,
     'the picture that lists of sessions show is black',
   );
@@ -270,7 +270,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   for (const [number, result] of (await Promise.all(calls)).entries()) {
     keep(`call ${number}`, result);
     const picture = await pictureIn(result);
-    if (picture) assert.equal(magenta(picture, 'png'), 0, `call ${number}`);
+    if (picture) assert.equal(countMagentaPixels(picture, 'png'), 0, `call ${number}`);
   }
   assert.deepEqual(
     posted,
@@ -290,7 +290,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
   const film = await fetchFilm(await waitForPlaylist(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
-  assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows the typed text');
+  assert.equal(countMagentaPixels(film, 'mp4'), 0, 'no frame of the recording shows the typed text');
   await requestFiles(server, id);
   const [file] = await eventually(
     'the MP4 file',
@@ -298,7 +298,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     all => all.some(({ downloadUrl }) => downloadUrl !== undefined),
   );
   const mp4 = Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
-  assert.equal(magenta(mp4, 'mp4'), 0, 'no frame of the MP4 file shows the typed text');
+  assert.equal(countMagentaPixels(mp4, 'mp4'), 0, 'no frame of the MP4 file shows the typed text');
   for (const path of ['', '/logs', '/logs?format=har', '/events', '/downloads'])
     keep(`afterwards ${path}`, (await server.api('GET', `/v1/browsers/sessions/${id}${path}`, { key })).text);
   keep('the hand-off', JSON.stringify(await readHandoff(server, key, handoff)));
@@ -350,7 +350,7 @@ function brightness(jpeg: Buffer): number {
 }
 
 test('request bodies of a masked hand-off are not returned to a client that observed the requests', async () => {
-  const { id, connectUrl, browser } = await onOtpPage();
+  const { id, connectUrl, browser } = await openOtpPage();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await client.send('Network.enable', {}, channel);
@@ -399,7 +399,7 @@ test('the log omits the query of the URL of a navigation that was refused in a m
 });
 
 test('messages that a page logged in a masked hand-off are not shown after the hand-off, on a new connection, by a tool or in the log after a restart', async () => {
-  const { id, connectUrl, browser } = await onOtpPage();
+  const { id, connectUrl, browser } = await openOtpPage();
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   await typeSecret(viewer);
@@ -419,7 +419,7 @@ test('messages that a page logged in a masked hand-off are not shown after the h
   const told = {
     'a new connection': JSON.stringify(client.events.filter(isLogged)),
     // Omits the end of the result, which contains the page's address and title.
-    'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
+    'a tool': (await callTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
     'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
   };
   const leaks = Object.entries(told).filter(([, text]) => formIn(withoutAddresses(text)) !== undefined);
@@ -430,7 +430,7 @@ test('messages that a page logged in a masked hand-off are not shown after the h
 });
 
 test('in a session without recording, other viewers cannot see the text that the person types, and an intercepted request cannot be redirected', async () => {
-  const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
+  const { id, browser, page } = await openOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
     bodies.push(route.request().postData());
@@ -445,8 +445,8 @@ test('in a session without recording, other viewers cannot see the text that the
   assert.equal(sees(other), false);
   // The service connects only now, during the hand-off.
   const calls = [
-    byTool(id, 'browser_evaluate', { function: '() => code.value' }),
-    bySteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
+    callTool(id, 'browser_evaluate', { function: '() => code.value' }),
+    runSteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
   ];
   await eventually('the requests of the page to continue', () => pages.hits('/beacon') >= 2);
   assert.equal(pages.hits('/stolen'), 0);
@@ -464,7 +464,7 @@ test('in a session without recording, other viewers cannot see the text that the
 });
 
 test('while a person has control, input of the agent has no effect, through any connection, call or earlier live view', async () => {
-  const { id, connectUrl, browser, page } = await onOtpPage();
+  const { id, connectUrl, browser, page } = await openOtpPage();
   const hits = pages.hits('/done');
   const earlier = await LiveViewer.open(await debugUrl(id));
   await earlier.takeControl();
@@ -496,8 +496,8 @@ test('while a person has control, input of the agent has no effect, through any 
     second.send('Input.insertText', { text: 'second' }, channel),
     second.send('Page.navigate', { url: `${pages.url}/done` }, channel),
     second.send('Runtime.evaluate', { expression: 'code.value = 1', userGesture: true }, channel),
-    byTool(id, 'browser_navigate', { url: `${pages.url}/done` }),
-    bySteps(id, [{ do: 'fill', selector: '#code', value: 'steps' }]),
+    callTool(id, 'browser_navigate', { url: `${pages.url}/done` }),
+    runSteps(id, [{ do: 'fill', selector: '#code', value: 'steps' }]),
   ];
   viewer.sendInput({ type: 'text', text: ' alone' });
   const typed = () => eventually('what the person typed', async () => (await value()) === 'person alone');
@@ -511,8 +511,8 @@ test('while a person has control, input of the agent has no effect, through any 
   await server.release(id);
 });
 
-test('a dialog that is open at the end of a masked hand-off is reported to the agent only then, without its text, and is never shown to other viewers before', async () => {
-  const { id, connectUrl, browser, page } = await onOtpPage();
+test('a dialog left open in a masked hand-off is shown to the agent and others only afterwards, without its text', async () => {
+  const { id, connectUrl, browser, page } = await openOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
   const client = await CdpClient.connect(connectUrl);
@@ -526,13 +526,13 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
     await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.page !== '');
     return { claimed, viewer };
   };
-  const asksPerson = (viewer: LiveViewer) =>
+  const waitForDialog = (viewer: LiveViewer) =>
     eventually('the dialog', () => viewer.last('page')?.dialog?.message.includes(SECRET));
 
-  const looker = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
+  const readOnlyViewer = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
   const other = await LiveViewer.open(await debugUrl(id));
-  const assertUntold = (): void => {
-    for (const { page, messages } of [looker, other]) {
+  const assertNotShown = (): void => {
+    for (const { page, messages } of [readOnlyViewer, other]) {
       assert.ok(page !== '');
       assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer gets no message about the dialog');
     }
@@ -545,8 +545,8 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   first.viewer.sendInput({ type: 'choose', options: [] });
   await eventually('the list to be closed', () => first.viewer.last('page')?.select === null);
   first.viewer.click(100, 100);
-  await asksPerson(first.viewer);
-  assertUntold();
+  await waitForDialog(first.viewer);
+  assertNotShown();
   first.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
   await sendWithLease(server, first.claimed, 'complete', { outcome: 'completed' });
@@ -563,7 +563,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   });
   const second = await claims();
   second.viewer.click(100, 100);
-  await asksPerson(second.viewer);
+  await waitForDialog(second.viewer);
   await client.send('Target.getTargets');
   assert.deepEqual(dialogs(), []);
   await sendWithLease(server, second.claimed, 'complete', { outcome: 'completed' });
@@ -593,22 +593,22 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   // A dialog that the person leaves open is shown to the next viewer who takes control, without its text.
   const fourth = await claims();
   fourth.viewer.click(100, 100);
-  await asksPerson(fourth.viewer);
+  await waitForDialog(fourth.viewer);
   await sendWithLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
   await other.takeControl();
   await eventually('the dialog', () => other.last('page')?.dialog);
   assert.deepEqual(other.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
   other.sendInput({ type: 'dialog', accept: false, text: '' });
   await eventually('the dialog to be closed', () => other.last('page')?.dialog === null);
-  assertUntold();
-  for (const viewer of [fourth.viewer, looker, other]) await viewer.close();
+  assertNotShown();
+  for (const viewer of [fourth.viewer, readOnlyViewer, other]) await viewer.close();
   await client.close();
   await browser.close();
   await server.release(id);
 });
 
 test('in a hand-off, the person cannot leave the allowed origins by entering an address or following a link', async () => {
-  const { id, browser, page } = await onOtpPage();
+  const { id, browser, page } = await openOtpPage();
   await page.setContent(
     `<a href="${pages.b}/next" style="position:absolute;left:0;top:0;width:300px;height:200px;background:#cda">out</a>`,
   );
@@ -634,7 +634,7 @@ test('in a hand-off, the person cannot leave the allowed origins by entering an 
 });
 
 test('an agent that intercepts requests cannot redirect the person who has control to another origin', async () => {
-  const { id, connectUrl, browser } = await onOtpPage();
+  const { id, connectUrl, browser } = await openOtpPage();
   const agent = await CdpClient.connect(connectUrl);
   const page = await agent.attachToPage();
   await agent.send('Network.enable', {}, page);
@@ -660,7 +660,7 @@ test('an agent that intercepts requests cannot redirect the person who has contr
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
-  const failsAt = async (path: string): Promise<void> => {
+  const assertNavigationFails = async (path: string): Promise<void> => {
     const failed = agent.next('the navigation to fail', ({ method, params }) => {
       const { type, errorText } = Object(params);
       return method === 'Network.loadingFailed' && type === 'Document' && errorText === 'net::ERR_BLOCKED_BY_CLIENT';
@@ -668,28 +668,28 @@ test('an agent that intercepts requests cannot redirect the person who has contr
     viewer.sendInput({ type: 'navigate', url: pages.url + path });
     await failed;
   };
-  const isShownAt = async (path: string): Promise<void> => {
+  const assertNavigationShown = async (path: string): Promise<void> => {
     const before = pages.hits(path);
     viewer.sendInput({ type: 'navigate', url: pages.url + path });
     await eventually('a page', () => pages.hits(path) > before || pages.hits('/tall') > 0);
     assert.equal(pages.hits('/tall'), 0, 'only the page that the person requested');
   };
-  await isShownAt('/done');
+  await assertNavigationShown('/done');
   act = redirect;
-  await failsAt('/next');
+  await assertNavigationFails('/next');
   // The client enables `Fetch` again, now after the guard of the hand-off. It then gets each request after the guard.
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents);
   act = change;
-  await isShownAt('/colours');
+  await assertNavigationShown('/colours');
   act = redirect;
-  await failsAt('/socket');
+  await assertNavigationFails('/socket');
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents, page);
   act = change;
-  await failsAt('/ask');
+  await assertNavigationFails('/ask');
   act = redirect;
-  await failsAt('/popups');
+  await assertNavigationFails('/popups');
   assert.deepEqual(intercepted, ['/done', '/next', '/colours', '/socket', '/ask', '/popups']);
   assert.equal(pages.hits('/tall'), 0);
   await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
@@ -700,7 +700,7 @@ test('an agent that intercepts requests cannot redirect the person who has contr
 });
 
 test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete the hand-off', async () => {
-  const { id, browser } = await onOtpPage();
+  const { id, browser } = await openOtpPage();
   const ask = async () => {
     const { claimUrl = assert.fail(), ...handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
     const url = new URL(claimUrl);
@@ -815,9 +815,9 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
   await server.release(id);
 });
 
-test('a consumer who is deleted or whose session is ended loses control', async () => {
+test('a consumer who is deleted or whose consumer session is ended loses control', async () => {
   const [phone, laptop] = [await lab.signIn('sam@example.com'), await lab.signIn('sam@example.com')];
-  const { id, browser, page } = await onOtpPage();
+  const { id, browser, page } = await openOtpPage();
   const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: nameOf(phone) } });
   const claim = async ({ accessToken }: { accessToken: string }): Promise<ClaimedHandoff> => {
     const result = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);

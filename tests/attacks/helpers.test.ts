@@ -96,13 +96,19 @@ function suite(form: Form): void {
       const { file, args: rest } = helperChain({
         ...{ form, uid: HELPER_UID, program: '/usr/bin/perl', args, bounds: BOUNDS },
       });
-      const ordinary = ['setpriv', `--reuid=${ORDINARY_UID}`, `--regid=${ORDINARY_UID}`, '--clear-groups', '--'];
-      const [command = '', ...all] = [...(form === 'rootless' ? ordinary : []), file, ...rest];
+      const ordinaryUserCommand = [
+        'setpriv',
+        `--reuid=${ORDINARY_UID}`,
+        `--regid=${ORDINARY_UID}`,
+        '--clear-groups',
+        '--',
+      ];
+      const [command = '', ...all] = [...(form === 'rootless' ? ordinaryUserCommand : []), file, ...rest];
       const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
       return spawnSync(command, all, { encoding: 'utf8', timeout: ATTACKED_WITHIN_MS, cwd: '/', env, input: script });
     };
 
-    test('the script runs in place of the helper', () => {
+    test('the test can run a script in place of the helper program', () => {
       const { stdout, stderr } = run('print "done"');
       assert.equal(stdout, 'done', stderr);
     });
@@ -121,7 +127,7 @@ function suite(form: Form): void {
       });
     if (form === 'process') return;
     for (const [name, numbers] of Object.entries(CALLS))
-      test(`the filter refuses the system call ${name} to a helper`, () => {
+      test(`the seccomp filter refuses the system call ${name} of a helper`, () => {
         const { stdout, stderr } = run(call(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
@@ -130,7 +136,7 @@ function suite(form: Form): void {
       assert.equal(run(call(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
       assert.equal(run(call(unshare, USER_NAMESPACE)).stdout, '0');
     });
-    test('a helper cannot open packet, netfilter and virtual machine sockets', () => {
+    test('a helper cannot open packet, netfilter or virtual machine sockets', () => {
       const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
       for (const [family, type, protocol] of [
         [17, 3, 0],
@@ -145,7 +151,7 @@ function suite(form: Form): void {
       test('a helper cannot make a system call with a number of another architecture', () => {
         assert.equal(run(call(X32_GETPID)).stdout, String(ENOSYS));
       });
-    test('a helper cannot start two hundred processes, because the limit stops it', () => {
+    test('the limit of processes keeps a helper from starting two hundred processes', () => {
       const { stdout, stderr } = run(FORKS);
       assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
     });

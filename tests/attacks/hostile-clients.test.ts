@@ -39,7 +39,7 @@ const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
   ['nothing', null],
 ];
 /** The parameters that the gateway or the log reads, by command. */
-const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
+const INSPECTED_PARAMS: Readonly<Record<string, readonly string[]>> = {
   'DOM.setFileInputFiles': ['files', 'nodeId'],
   'Input.dispatchDragEvent': ['type', 'data', 'x'],
   'Input.dispatchKeyEvent': ['type', 'text', 'key'],
@@ -77,7 +77,7 @@ test('a command with the id of an unanswered command is refused, because it woul
 
 test('a client gets a response to every inspected command, even if its parameters are malformed', async () => {
   const { session, client, page } = await open();
-  for (const [method, names] of Object.entries(LOOKED_AT))
+  for (const [method, names] of Object.entries(INSPECTED_PARAMS))
     for (const name of names)
       for (const [what, value] of VALUES) {
         const { id } = await client.ask(method, { [name]: value }, page);
@@ -98,7 +98,7 @@ test('a client gets a response to malformed parameters that it sends through a D
   const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));
   link.pathname += '/socket';
   const devtools = await CdpClient.connect(link.href);
-  for (const [method, names] of Object.entries(LOOKED_AT))
+  for (const [method, names] of Object.entries(INSPECTED_PARAMS))
     for (const name of names)
       for (const [what, value] of VALUES) {
         const { id } = await devtools.ask(method, { [name]: value });
@@ -169,7 +169,7 @@ test('a client gets the events of a trace, but no information about the host', a
   await server.release(session.id);
 });
 
-test('a client cannot prevent a viewer from taking control by ignoring input events', async () => {
+test('a command to ignore input events, which would lock out a viewer with control, is refused', async () => {
   const { session, client, page } = await open();
   const { error } = await client.ask('Input.setIgnoreInputEvents', { ignore: true }, page);
   assert.match(error?.message ?? '', /refused/);

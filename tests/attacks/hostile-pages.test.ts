@@ -46,8 +46,8 @@ test('the server process and another session keep running when a page produces m
   await client.visit(`${pages.url}/hostile`, page);
   const { pid } = server;
 
-  for (const [what, saying] of Object.entries(SAYINGS)) {
-    await client.evaluate(saying, page);
+  for (const [what, script] of Object.entries(SAYINGS)) {
+    await client.evaluate(script, page);
     await client.evaluate(`console.log(${JSON.stringify(`said: ${what}`)})`, page);
     assert.equal(await other.evaluate('kept', otherPage), 42, what);
   }

@@ -47,7 +47,7 @@ test('an operation cannot open files, internal pages or addresses that sessions 
 });
 
 test('no step or redirect can open files, internal pages or private addresses', async () => {
-  const { key: stepping } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  const { key: stepsKey } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   let calls = 0;
   const goTo = (url: string) => {
     calls += 1;
@@ -55,7 +55,7 @@ test('no step or redirect can open files, internal pages or private addresses', 
       url: `${pages.url}/page`,
       steps: [{ do: 'goto', url }, { do: 'content', as: 'html' }, { do: 'screenshot' }],
     };
-    return invoke(server, stepping, 'browser.steps', input, { headers: { 'idempotency-key': `go ${calls}` } });
+    return invoke(server, stepsKey, 'browser.steps', input, { headers: { 'idempotency-key': `go ${calls}` } });
   };
   for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:http://127.0.0.1/']) {
     const { status, body, text } = await goTo(url);
@@ -179,7 +179,7 @@ test('the input of an invocation is not readable in the database', async () => {
 const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
 
 /** Verifies a receipt with the `berth` command, without a network. */
-function verifiedOffline(receipt: string, keys: string, values: Readonly<Record<string, unknown>> = {}) {
+function verifyOffline(receipt: string, keys: string, values: Readonly<Record<string, unknown>> = {}) {
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -197,7 +197,7 @@ test('a receipt can be verified without a network, and one changed byte is detec
   const input = { url: `${pages.url}/page`, as: 'text' };
   const done = (await invoke(server, key, 'browser.content', input)).body;
   const { receipt = '', output } = done;
-  const verify = (text: string, given: object = input) => verifiedOffline(text, jwks, { input: given, output });
+  const verify = (text: string, given: object = input) => verifyOffline(text, jwks, { input: given, output });
   assert.match(
     execFileSync('unshare', ['--map-root-user', '--net', 'ip', '-o', 'link'], { encoding: 'utf8' }),
     /^1: lo[^\n]*DOWN[^\n]*\n$/,
@@ -249,7 +249,7 @@ test('a receipt signed by someone else is refused, even if its header claims oth
     [forged({}), /signature is not valid/],
   ];
   for (const [text, why] of cases) {
-    const { status, stdout, stderr } = verifiedOffline(text, jwks);
+    const { status, stdout, stderr } = verifyOffline(text, jwks);
     assert.deepEqual([status, stdout], [1, ''], stderr);
     assert.match(stderr, why);
   }
@@ -263,8 +263,8 @@ test('a receipt of another installation is refused, and this installation report
   const headers = { 'idempotency-key': 'one' };
   const { receipt = '' } = (await invoke(elsewhere, foreign, 'orders.cancel', { orderId: 'A' }, { headers })).body;
   const theirs = await (await fetch(`${elsewhere.url}/.well-known/jwks.json`)).text();
-  assert.equal(verifiedOffline(receipt, theirs).status, 0);
-  assert.match(verifiedOffline(receipt, jwks).stderr, /a key that is not in the key set/);
+  assert.equal(verifyOffline(receipt, theirs).status, 0);
+  assert.match(verifyOffline(receipt, jwks).stderr, /a key that is not in the key set/);
   // Even if both key sets are trusted, the receipt is bound to its own issuer.
   const both = JSON.stringify({ keys: [...JSON.parse(jwks).keys, ...JSON.parse(theirs).keys] });
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(both);
@@ -287,11 +287,11 @@ test('after a rotation of the signing key, old receipts can be verified offline,
   const both = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
   const { receipt: later = '' } = await content();
   for (const receipt of [before, later]) {
-    const { status, stderr } = verifiedOffline(receipt, both);
+    const { status, stderr } = verifyOffline(receipt, both);
     assert.equal(status, 0, stderr);
   }
-  assert.equal(verifiedOffline(before, jwks).status, 0);
-  const unknown = verifiedOffline(later, jwks);
+  assert.equal(verifyOffline(before, jwks).status, 0);
+  const unknown = verifyOffline(later, jwks);
   assert.equal(unknown.status, 1);
   assert.match(unknown.stderr, /a key that is not in the key set/);
 });

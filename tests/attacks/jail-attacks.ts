@@ -75,8 +75,8 @@ class Attacker {
 
   /** Opens a page in the default context, or with `direct` in a context that bypasses the proxy. */
   async page({ direct } = { direct: false }): Promise<string> {
-    const around = { proxyServer: 'direct://', proxyBypassList: '*' };
-    const context = direct ? await this.call('Target.createBrowserContext', around) : {};
+    const bypassingProxy = { proxyServer: 'direct://', proxyBypassList: '*' };
+    const context = direct ? await this.call('Target.createBrowserContext', bypassingProxy) : {};
     const { targetId } = await this.call('Target.createTarget', { url: 'about:blank', ...context });
     const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
     return String(sessionId);
@@ -139,12 +139,12 @@ const candidates =
   (direct: boolean): Attack =>
   async ({ attacker }) => {
     const found = await attacker.evaluate(GATHER, await attacker.page({ direct }));
-    const learnt = Array.isArray(found) ? found.filter(one => !isJailed || !OF_EVERY_BOX.test(String(one))) : [];
+    const learnt = Array.isArray(found) ? found.filter(one => !isJailed || !COMMON_CANDIDATE.test(String(one))) : [];
     return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
 
 /** ICE candidates that are the same in every jail: the address that each box has, and mDNS names for it. */
-const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
+const COMMON_CANDIDATE = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {
   const found = [], peer = new RTCPeerConnection();
@@ -154,7 +154,7 @@ const GATHER = `new Promise(done => {
   setTimeout(() => done(found), ${GATHERED_WITHIN_MS});
 })`;
 
-const stun = (port: number): string => `
+const stunScript = (port: number): string => `
   globalThis.peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${FOREIGN.private}:${port}' }] });
   peer.createDataChannel('x');
   peer.createOffer().then(offer => peer.setLocalDescription(offer))`;
@@ -204,7 +204,7 @@ export const ATTACKS = {
   'learn addresses by WebRTC': candidates(false),
   'learn addresses by WebRTC around the proxy': candidates(true),
   'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
-    await attacker.evaluate(stun(stunPort), await attacker.page({ direct: true }));
+    await attacker.evaluate(stunScript(stunPort), await attacker.page({ direct: true }));
     const sent = pollUntil(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
     const seen = await sent.then(count => `${count} datagrams`, String);
     return { succeeded: datagrams() > 0, seen };
@@ -214,13 +214,13 @@ export const ATTACKS = {
 // ---- setup ----------------------------------------------------------------------------------------------------------
 
 if (process.argv[1] === import.meta.filename) {
-  refuseTheRealNetwork();
+  assertOwnNetwork();
   const outcomes = await attackAll(process.argv[2] as Form);
   process.stdout.write(`${JSON.stringify(outcomes)}\n`);
   process.exit(0);
 }
 
-function refuseTheRealNetwork(): void {
+function assertOwnNetwork(): void {
   const names = Object.keys(networkInterfaces());
   if (!names.includes('foreign0') || names.some(name => !OWN_INTERFACES.includes(name)))
     throw new Error(

@@ -18,11 +18,11 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-const SEEN_PIXELS = 15_000;
+const MAGENTA_PIXELS_MIN = 15_000;
 /** The maximum number of pages per session that are recorded at the same time. */
-const PAGES_AT_ONCE = 64;
+const PAGES_AT_ONCE_MAX = 64;
 
-function magenta(jpeg: Buffer | undefined): number {
+function countMagentaPixels(jpeg: Buffer | undefined): number {
   if (!jpeg) return 0;
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
@@ -32,10 +32,11 @@ function magenta(jpeg: Buffer | undefined): number {
   return pixels;
 }
 
-const sees = (viewer: LiveViewer): boolean => magenta(viewer.newestFrame?.jpeg) > SEEN_PIXELS;
-const isMasked = (viewer: LiveViewer): boolean => viewer.frameCount > 0 && magenta(viewer.newestFrame?.jpeg) === 0;
+const sees = (viewer: LiveViewer): boolean => countMagentaPixels(viewer.newestFrame?.jpeg) > MAGENTA_PIXELS_MIN;
+const isMasked = (viewer: LiveViewer): boolean =>
+  viewer.frameCount > 0 && countMagentaPixels(viewer.newestFrame?.jpeg) === 0;
 
-async function openSecret(query = '') {
+async function openSecretPage(query = '') {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -51,7 +52,7 @@ const change = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 
 test('only the viewer in control sees the unmasked field, until control is given back', async () => {
-  const { id, browser, page, url } = await openSecret();
+  const { id, browser, page, url } = await openSecretPage();
   const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
   const looker = await LiveViewer.open(body.debuggerUrl);
@@ -77,13 +78,13 @@ test('only the viewer in control sees the unmasked field, until control is given
     headers: { 'x-bb-api-key': server.key },
   });
   assert.equal(picture.status, 200);
-  assert.equal(magenta(Buffer.from(await picture.arrayBuffer())), 0);
+  assert.equal(countMagentaPixels(Buffer.from(await picture.arrayBuffer())), 0);
   await browser.close();
   await server.release(id);
 });
 
 test('a tab that was never in the foreground is shown with masks', async () => {
-  const { id, browser, page, url } = await openSecret();
+  const { id, browser, page, url } = await openSecretPage();
   const behind = await page.context().newPage();
   await page.bringToFront();
   await behind.goto(`${pages.url}/secret`);
@@ -106,13 +107,13 @@ test('a tab that was never in the foreground is shown with masks', async () => {
   await server.release(id);
 });
 
-test('a page above the recording limit is entirely black for viewers without control, who receive a reason', async () => {
+test('a page beyond the limit of recorded pages is black for viewers without control, and a message gives the reason', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   const open = (url: string) =>
     client.send('Runtime.evaluate', { expression: `void open('${url}')`, userGesture: true }, channel);
-  for (let count = 1; count < PAGES_AT_ONCE; count++) await open('about:blank');
+  for (let count = 1; count < PAGES_AT_ONCE_MAX; count++) await open('about:blank');
   await open(`${pages.url}/secret`);
   const watch = async (query: string): Promise<LiveViewer> => {
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);

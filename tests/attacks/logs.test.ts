@@ -138,7 +138,7 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
   over.catch(() => {}); // The promise is awaited below.
   for (let asked = 0; !isOver; asked++) assert.equal(await other.evaluate(`${asked}`, otherPage), asked);
   await over;
-  const isTold = (log: readonly SessionLog[]): boolean =>
+  const hasApiRequest = (log: readonly SessionLog[]): boolean =>
     log.some(entry => JSON.stringify(paramsOf(entry)).includes('/api'));
   await server.release(session.id);
   const log: SessionLog[] = [];
@@ -157,7 +157,7 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
   // The sum may be one higher, because the browser itself may report that the page has no icon.
   assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were reported as dropped`);
   assert.ok(kept >= 1_000 && kept <= 20_000 && markers.length < 20, `${kept} kept, ${markers.length} markers`);
-  assert.ok(isTold(log), 'the request after the flood is in the log');
+  assert.ok(hasApiRequest(log), 'the request after the flood is in the log');
   await server.release(neighbour.id);
 });
 

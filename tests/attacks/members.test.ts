@@ -45,9 +45,9 @@ const outcome = (response: { readonly status: number; readonly body: unknown }):
   codeOf(response),
 ];
 const give = (by: Person, accountId: string, role: Role) => by.send('PATCH', `${MEMBERS}/${accountId}`, { role });
-const ownersIn = (roles: ReadonlyMap<string, Role>): string[] =>
+const ownerIdsIn = (roles: ReadonlyMap<string, Role>): string[] =>
   [...roles].flatMap(([account, role]) => (role === 'owner' ? [account] : []));
-const ownerIds = async (): Promise<string[]> => ownersIn(await rolesOf(server, ada));
+const ownerIds = async (): Promise<string[]> => ownerIdsIn(await rolesOf(server, ada));
 
 const messageOf = (response: { readonly body: unknown }): string => (response.body as ErrorBody).message;
 
@@ -76,7 +76,7 @@ test('a developer cannot change, remove or invite a member', async () => {
     assert.deepEqual(outcome(response), [403, 'permission_denied']);
 });
 
-test('tokens cannot change members or perform a step-up', async () => {
+test('tokens cannot change or remove members, invite an owner or accept an invitation', async () => {
   const key = await ownerToken(server);
   const changed = await server.api('PATCH', `${MEMBERS}/${developer.accountId}`, { key, body: { role: 'admin' } });
   assert.deepEqual(outcome(changed), [401, 'invalid_credentials']);
@@ -113,7 +113,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   ];
   for (const race of races) {
     for (const { person } of both) await stepUp(person);
-    const inside = (await ownerIdsBy(both))[0] ?? assert.fail('the application has no owner');
+    const inside = (await ownersAmong(both))[0] ?? assert.fail('the application has no owner');
     const outside = inside === one ? two : one;
     const invited = await invite(
       server,
@@ -125,9 +125,9 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
     const statuses = await Promise.all([race(one, two), race(two, one)]);
     const successes = statuses.filter(({ status }) => status < 300).length;
     assert.equal(successes, 1, JSON.stringify(statuses.map(({ status }) => status)));
-    assert.equal((await ownerIdsBy(both)).length, 1);
+    assert.equal((await ownersAmong(both)).length, 1);
   }
-  const [left] = await ownerIdsBy(both);
+  const [left] = await ownersAmong(both);
   if (left !== one) {
     // Makes Ada an owner again, as the other tests need.
     await stepUp(two.person);
@@ -136,7 +136,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   }
 });
 
-async function ownerIdsBy(people: readonly JoinedMember[]): Promise<JoinedMember[]> {
+async function ownersAmong(people: readonly JoinedMember[]): Promise<JoinedMember[]> {
   const owners = await Promise.all(
     people.map(async ({ person, accountId }) => {
       const { status, body } = await person.get<{ role: Role }>(APPLICATION);
@@ -211,7 +211,7 @@ test('an invitation can be accepted only once, even with concurrent requests or 
   assert.deepEqual(outcome(await acceptInvitation(person, invited)), [404, 'not_found']);
 });
 
-test('other sites cannot accept or change anything with the cookie of a person', async () => {
+test('other sites cannot use the cookie of a person to accept an invitation or to change a member', async () => {
   await server.advance(HOUR_MS);
   const invited = await invite(server, ada, 'developer@example.com', 'admin');
   const evil = { origin: 'https://evil.example' };
@@ -224,7 +224,7 @@ test('other sites cannot accept or change anything with the cookie of a person',
   assert.equal((await rolesOf(server, ada)).get(developer.accountId), 'developer');
 });
 
-test('the secret of an invitation is not a credential, and credentials are not invitations', async () => {
+test('an invitation secret is refused as a credential, and an agent key is refused as an invitation', async () => {
   const { secret } = await invite(server, ada, 'secret@example.com', 'viewer');
   for (const path of ['/v1/applications', '/v1/browsers/sessions']) {
     const asBearer = await server.api('GET', path, { key: secret });

@@ -272,7 +272,7 @@ test('a sealed value that was copied to another credential or version cannot be 
   await isRefused('rewound');
 });
 
-test('after use, no secret is found in the database, logs, traces, files, receipts or responses', async () => {
+test('no secret of a used credential is found in the database, logs, traces, files, receipts or responses', async () => {
   const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations?limit=100'), {
     key,
   });

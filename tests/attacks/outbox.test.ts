@@ -13,7 +13,7 @@ const STEP_UP_ENDS_MS = 301_000;
 const MAILS = '/v1/operator/mails';
 const server = await startServer({ clock: 'test' });
 
-const readBy = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
+const readMailsAs = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
 
 test('only the first account can read the outbox, and only after a recent step-up, and each read is recorded', async () => {
   const ada = await Person.owner(server, 'ada@example.com');
@@ -21,19 +21,19 @@ test('only the first account can read the outbox, and only after a recent step-u
   const other = await joinApplication(server, ada, 'owner@example.com', 'owner');
   await invite(server, ada, 'late@example.com', 'viewer');
 
-  const refused = await readBy(other.person);
+  const refused = await readMailsAs(other.person);
   assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
   assert.ok(!refused.text.includes('late@example.com'));
   assert.equal((await other.person.get<CurrentAccount>('/v1/account')).body.isOperator, undefined);
   assert.equal((await ada.get<CurrentAccount>('/v1/account')).body.isOperator, true);
 
   await server.advance(STEP_UP_ENDS_MS);
-  const stale = await readBy(ada);
+  const stale = await readMailsAs(ada);
   assert.equal(stale.status, 401);
   assert.ok(!stale.text.includes('late@example.com'));
 
   await stepUp(ada);
-  const read = await readBy(ada);
+  const read = await readMailsAs(ada);
   assert.equal(read.status, 200);
   assert.equal(read.headers['cache-control'], 'no-store');
   assert.equal(read.body.hasMailServer, false);

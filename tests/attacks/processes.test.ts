@@ -23,11 +23,11 @@ const pages = await openPages({
 const server = await startServer({ pages });
 
 /** The value of `Seccomp:` in /proc/PID/status if a filter is installed. */
-const FILTERED = '2';
+const SECCOMP_FILTER = '2';
 /** The state LISTEN in /proc/PID/net/tcp. */
 const LISTEN = '0A';
 
-interface Seen {
+interface ProcessFacts {
   readonly pid: number;
   readonly uid: number;
   readonly noNewPrivileges: boolean;
@@ -37,7 +37,7 @@ interface Seen {
   readonly network: string;
 }
 
-interface Held extends Seen {
+interface EncoderFacts extends ProcessFacts {
   /** The entries of the process's root folder. */
   readonly root: readonly string[];
 }
@@ -47,7 +47,7 @@ const fieldOf = (status: string, name: string): string =>
   new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)?.[1] ?? '';
 const networkOf = (pid: number | 'self'): string => readlinkSync(`/proc/${pid}/ns/net`);
 
-function seen(pid: number): Seen {
+function readFacts(pid: number): ProcessFacts {
   const status = statusOf(pid);
   return {
     pid,
@@ -60,16 +60,16 @@ function seen(pid: number): Seen {
   };
 }
 
-function encoder(): Held | undefined {
+function readEncoderFacts(): EncoderFacts | undefined {
   const [pid] = encodersOf(server.pid);
-  return pid === undefined ? undefined : held(pid);
+  return pid === undefined ? undefined : readFactsWhileStopped(pid);
 }
 
 /** Reads the properties of the process while it is stopped. Undefined if the process has ended. */
-function held(pid: number): Held | undefined {
+function readFactsWhileStopped(pid: number): EncoderFacts | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
-    const found = { ...seen(pid), root: readdirSync(`/proc/${pid}/root/`) };
+    const found = { ...readFacts(pid), root: readdirSync(`/proc/${pid}/root/`) };
     process.kill(pid, 'SIGCONT');
     return found;
   } catch {
@@ -81,10 +81,10 @@ function held(pid: number): Held | undefined {
  * Waits for the encoder. It runs for a fraction of a second, so this polls without delay while there is something to
  * encode.
  */
-async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
+async function waitForEncoder(isAtWork: () => boolean): Promise<EncoderFacts | undefined> {
   const deadline = performance.now() + WITHIN_MS;
   while (isAtWork() && performance.now() < deadline) {
-    const found = encoder();
+    const found = readEncoderFacts();
     if (found) return found;
     await setImmediate();
   }
@@ -99,11 +99,11 @@ test('ffmpeg runs without access to files, network or privileges of the server',
   const begun = join(server.dataDir, 'recordings', id, '0');
   await eventually('the page to be recorded', () => existsSync(begun));
   await setTimeout(RECORDED_MS);
-  const looking = seenEncoder(() => existsSync(begun));
+  const looking = waitForEncoder(() => existsSync(begun));
   await server.release(id);
   const [ffmpeg] = await Promise.all([looking, replaysOf(server, id)]); // Reading the replays starts ffmpeg.
   assert.notEqual(ffmpeg?.uid, process.getuid?.() === 0 ? 0 : undefined);
-  assert.deepEqual([ffmpeg?.noNewPrivileges, ffmpeg?.seccomp], [true, FILTERED]);
+  assert.deepEqual([ffmpeg?.noNewPrivileges, ffmpeg?.seccomp], [true, SECCOMP_FILTER]);
   assert.match(ffmpeg?.capabilities ?? '', /^0+$/);
   assert.notEqual(ffmpeg?.network, networkOf('self'));
   assert.deepEqual(
@@ -116,10 +116,10 @@ test('ffmpeg runs without access to files, network or privileges of the server',
  * Returns the kind and the properties of a process of Chromium; empty for one that has ended or is not part of
  * Chromium.
  */
-function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> {
+function kindAndFacts(pid: number): ReadonlyArray<readonly [kind: string, ProcessFacts]> {
   try {
     const isChromium = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('chrom');
-    return isChromium ? [[kindOf(pid), seen(pid)]] : [];
+    return isChromium ? [[kindOf(pid), readFacts(pid)]] : [];
   } catch {
     return [];
   }
@@ -136,7 +136,7 @@ const kindOf = (pid: number): string => {
   return service ?? type;
 };
 
-test('every browser process runs under the seccomp filter without new privileges, and renderers run under that of Chromium as well', async () => {
+test('every browser process runs with no_new_privs and the seccomp filter, and renderers also with the filter of Chromium', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -144,10 +144,10 @@ test('every browser process runs under the seccomp filter without new privileges
   const wanted = ['browser', 'zygote', 'gpu-process', 'network.mojom.NetworkService', 'renderer'];
   const all = await eventually(
     `${wanted}, and all renderers also under the filter of Chromium`,
-    () => processesOf(id).flatMap(({ pid }) => kindAndSeen(pid)),
+    () => processesOf(id).flatMap(({ pid }) => kindAndFacts(pid)),
     found => {
       for (const [kind, { noNewPrivileges, seccomp }] of found)
-        assert.deepEqual([noNewPrivileges, seccomp], [true, FILTERED], kind);
+        assert.deepEqual([noNewPrivileges, seccomp], [true, SECCOMP_FILTER], kind);
       // A renderer that has just started does not have Chromium's own filter yet.
       return (
         wanted.every(kind => found.some(([one]) => one === kind)) &&

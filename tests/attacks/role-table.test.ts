@@ -29,7 +29,7 @@ const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
 /** Operation -> the error status that counts as permitted, because no better response is possible in this test. */
-const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
+const PERMITTED_STATUSES: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
 const PROVIDER = { title: 'Acme', issuer: upstream.url, clientId: 'shop' };
@@ -217,8 +217,8 @@ function roleOf(id: OperationId): Role {
 }
 
 const isForPeople = (id: OperationId): boolean => operation(id).credential === 'human' || operation(id).stepUp === true;
-const permitted = (id: OperationId, status: number): boolean =>
-  status === (PERMITTED[id] ?? (status < 300 ? status : 0));
+const isPermitted = (id: OperationId, status: number): boolean =>
+  status === (PERMITTED_STATUSES[id] ?? (status < 300 ? status : 0));
 
 for (const id of TABLE)
   test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
@@ -228,10 +228,10 @@ for (const id of TABLE)
       const may = who !== 'no member' && isAtLeast(who, minRole);
       const refusal = who === 'no member' ? 404 : 403;
       const byCookie = await ask(id, personOf(who), may ? await subjectOf(id) : untouched);
-      assert.ok(may ? permitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);
+      assert.ok(may ? isPermitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);
       const byToken = await ask(id, tokens.get(who) ?? '', may && !isForPeople(id) ? await subjectOf(id) : untouched);
       if (isForPeople(id)) assert.ok([401, 403, 404].includes(byToken), `${who} with a token: ${byToken}`);
-      else assert.ok(may ? permitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
+      else assert.ok(may ? isPermitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
     }
     if (isForPeople(id)) return;
     const { scopes = assert.fail(`${id} accepts tokens, but the contract specifies no scope for it`) } = operation(id);
@@ -240,7 +240,7 @@ for (const id of TABLE)
     for (const [scope, narrowed] of narrow) {
       const may = scopes.includes(scope);
       const status = await ask(id, narrowed, may ? await subjectOf(id) : live);
-      assert.ok(may ? permitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
+      assert.ok(may ? isPermitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
     }
     await tidyUp();
   });

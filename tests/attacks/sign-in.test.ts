@@ -24,7 +24,7 @@ before(async () => {
 });
 
 const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
-const localhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
+const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
 for (const [what, headers] of [
   ['another origin', { origin: EVIL }],
@@ -165,7 +165,7 @@ test('at most five codes are e-mailed to an address in an hour', async () => {
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
 });
 
-test('fifty concurrent sign-ins with the same e-mailed code create a single session', async () => {
+test('only one of fifty concurrent sign-ins with the same e-mailed code succeeds', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -179,7 +179,7 @@ test('fifty concurrent sign-ins with the same e-mailed code create a single sess
   await server.advance(10 * MINUTE_MS);
 });
 
-test('each of a hundred concurrent guesses is counted', async () => {
+test('ten of a hundred concurrent guesses of a code or password are checked, and the others are refused', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -230,23 +230,23 @@ test('nobody can register without an invitation', async () => {
 });
 
 test('the passkey of another person is refused in a step-up', async () => {
-  const stranger = new Authenticator(localhost.origin);
+  const stranger = new Authenticator(fromLocalhost.origin);
   await ada.signIn(EMAIL);
-  const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))
+  const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, fromLocalhost))
     .body as PasskeyChallenge;
   const proof = { method: 'passkey', ticket, response: stranger.get(publicKey) };
-  assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, localhost)), 'sign_in_failed');
+  assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, fromLocalhost)), 'sign_in_failed');
 });
 
 test('forged passkey responses do not sign in', async () => {
-  const passkey = new Authenticator(localhost.origin);
+  const passkey = new Authenticator(fromLocalhost.origin);
   await ada.signIn(EMAIL);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const register = async (forged: Forgery): Promise<number> => {
-    const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, localhost))
+    const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, fromLocalhost))
       .body as PasskeyChallenge;
     const response = passkey.create(publicKey, forged);
-    return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, localhost)).status;
+    return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, fromLocalhost)).status;
   };
   const forgeries: readonly Forgery[] = [
     { origin: EVIL },
@@ -261,10 +261,10 @@ test('forged passkey responses do not sign in', async () => {
   await server.advance(10 * MINUTE_MS);
   const person = new Person(server);
   const signIn = async (change: (response: object) => unknown, forged: Forgery = {}): Promise<number> => {
-    const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, localhost))
+    const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
       .body as PasskeyChallenge;
     const response = change(passkey.get(publicKey, forged));
-    return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, localhost)).status;
+    return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, fromLocalhost)).status;
   };
   for (const forged of forgeries) assert.equal(await signIn(response => response, forged), 401, JSON.stringify(forged));
   await server.advance(10 * MINUTE_MS);

@@ -66,7 +66,7 @@ function secretIn(address: string): string {
   return longest;
 }
 
-test('no credential is in the database or in the log in clear text', async () => {
+test('apart from e-mails, no credential is in the database or the server log in clear text', async () => {
   const secrets = await useCredentials();
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const tables = (await queryRows(server, named)).map(row => String(Object(row).name));

@@ -188,7 +188,7 @@ test('the service types nothing into a page that replaces the allowed page durin
   assertNothingStolen();
 });
 
-test('clients, viewers who take control, tools and other calls are refused on a session while credentials are typed into it', async () => {
+test('a session into which credentials are typed refuses clients, viewers, tools and other calls', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });

@@ -30,24 +30,27 @@ async function aContext(key: string, value: string): Promise<string> {
 
 test('a key that was moved to another context and a data key that was moved to another application are refused', async () => {
   const thief = await keyOfOtherApplication(server);
-  const victims = await aContext(server.key, 'of the victim');
-  const thiefs = await aContext(thief, 'of the thief');
+  const victimContext = await aContext(server.key, 'of the victim');
+  const thiefContext = await aContext(thief, 'of the thief');
   const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });
   const before = await sql<{ id: string; wrapped_key: Buffer; application_id: string }>(
     'select id, wrapped_key, application_id from contexts',
   );
   const rowOf = (id: string) => before.find(row => row.id === id) ?? assert.fail(id);
   // Moves the whole version, including its key and the owner of its objects, to the thief's application.
-  await sql('update contexts set wrapped_key = $2 where id = $1', [thiefs, rowOf(victims).wrapped_key]);
-  assert.notEqual((await read(thiefs, thief)).status, 200);
-  await sql('update contexts set application_id = $2 where id = $1', [victims, rowOf(thiefs).application_id]);
-  assert.notEqual((await read(victims, thief)).status, 200);
+  await sql('update contexts set wrapped_key = $2 where id = $1', [thiefContext, rowOf(victimContext).wrapped_key]);
+  assert.notEqual((await read(thiefContext, thief)).status, 200);
+  await sql('update contexts set application_id = $2 where id = $1', [
+    victimContext,
+    rowOf(thiefContext).application_id,
+  ]);
+  assert.notEqual((await read(victimContext, thief)).status, 200);
   // Also moves the data key of the victim's application.
   await sql(
     `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
        master = (select master from vault_keys where owner = $2) where owner = $1`,
-    [rowOf(thiefs).application_id, rowOf(victims).application_id],
+    [rowOf(thiefContext).application_id, rowOf(victimContext).application_id],
   );
   await server.restart();
-  for (const id of [victims, thiefs]) assert.notEqual((await read(id, thief)).status, 200);
+  for (const id of [victimContext, thiefContext]) assert.notEqual((await read(id, thief)).status, 200);
 });

@@ -25,7 +25,7 @@ import { Scope } from '../../server/kit/scope.ts';
 
 const MIB = 1024 ** 2;
 /** Garbage collection takes a long time, so it runs once per this number of bytes. */
-const NOTED_EACH_BYTES = 16 * MIB;
+const COLLECT_INTERVAL_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const newSession = (): SessionId => randomUUID() as SessionId;
@@ -116,14 +116,14 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
 
     it('when the source stream fails, no object is stored, and the previous object is kept', async () => {
       const key = newKey();
-      const breaking = async function* () {
+      const failingSource = async function* () {
         yield randomBytes(6 * MIB);
         throw new Error('the sender disconnected');
       };
-      await assert.rejects(artifacts.put(key, breaking()), /the sender disconnected/);
+      await assert.rejects(artifacts.put(key, failingSource()), /the sender disconnected/);
       assert.equal(await artifacts.stat(key), undefined);
       await artifacts.put(key, Readable.from([Buffer.from('first')]));
-      await assert.rejects(artifacts.put(key, breaking()), /the sender disconnected/);
+      await assert.rejects(artifacts.put(key, failingSource()), /the sender disconnected/);
       assert.equal((await read(key))?.toString(), 'first');
     });
 
@@ -198,13 +198,13 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       let since = 0;
       const note = (bytes: number): void => {
         since += bytes;
-        if (since < NOTED_EACH_BYTES) return;
+        if (since < COLLECT_INTERVAL_BYTES) return;
         since = 0;
         collectGarbage();
         const { arrayBuffers, heapUsed } = process.memoryUsage();
         peak.bytes = Math.max(peak.bytes, arrayBuffers + heapUsed);
       };
-      note(NOTED_EACH_BYTES);
+      note(COLLECT_INTERVAL_BYTES);
       const before = peak.bytes;
       const body = async function* () {
         for (let i = 0; i < 256; i++) {

@@ -93,7 +93,7 @@ for (const [name, change] of Object.entries(CHANGES))
     assert.equal(added, name === 'an application is created' ? 0 : 1);
   });
 
-test('uses of credentials are taken from the counts only together with their audit entries', async () => {
+test('counted uses of credentials are removed only together with writing their audit entries', async () => {
   const open = () => Promise.reject(new Error('no value is opened'));
   const uses = new CallCredentials({ store, seal: { open }, audit, clock });
   const yesterday = utcDay(addMs(clock.now(), -86_400_000));

@@ -14,10 +14,10 @@ test('no warning is logged when a browser is closed while a client and an observ
     const policy = { watched: new Set<string>(), judge: () => ({ pass: true }) as const };
     const client = await bare.browser.openClient(policy, {
       message: () => {},
-      rest: () => {},
+      batchEnd: () => {},
       setPaused: () => {},
       failed: () => {},
-      readLong: async message => work(message),
+      readLongMessage: async message => work(message),
     });
     const leaving = [client.close(), observing.close()];
     await bare.browser.close();

@@ -20,7 +20,7 @@ const POPUPS = 5;
  */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
-const SERVICES = 12;
+const SERVICE_WORKERS = 12;
 /**
  * The minimum number of responses that a client must see. About 1 in 10 responses are not reported to a client by
  * Chromium.
@@ -54,14 +54,16 @@ const pages = await openPages({
 const bare = await startBareBrowser();
 after(() => bare.close());
 
-interface Heard {
+interface ObservedEvent {
   readonly target: ObservedTarget;
   readonly method: string;
   readonly params: JsonObject;
 }
 
-async function observe({ browser }: BareBrowser): Promise<{ heard: Heard[]; targets: ObservedTarget[] } & Closeable> {
-  const heard: Heard[] = [];
+async function observe({
+  browser,
+}: BareBrowser): Promise<{ heard: ObservedEvent[]; targets: ObservedTarget[] } & Closeable> {
+  const heard: ObservedEvent[] = [];
   const targets: ObservedTarget[] = [];
   const observing = await browser.observe({
     target: target => {
@@ -75,7 +77,7 @@ async function observe({ browser }: BareBrowser): Promise<{ heard: Heard[]; targ
 }
 
 /** Runs the same work without and with an observer. */
-async function bothWays<T>(work: () => Promise<T>): Promise<void> {
+async function withAndWithoutObserver<T>(work: () => Promise<T>): Promise<void> {
   const without = await work();
   const observing = await observe(bare);
   try {
@@ -96,11 +98,11 @@ async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => 
   }
 }
 
-const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
+const consoleMessagesIn = ({ heard }: { heard: readonly ObservedEvent[] }): string[] =>
   heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
 
 test('Playwright sees the same popups, workers and cross-site frames with and without an observer', () =>
-  bothWays(() =>
+  withAndWithoutObserver(() =>
     withPlaywright(async (context, page) => {
       const said = new Set<string>();
       let workers = 0;
@@ -135,7 +137,7 @@ test('Playwright sees the same popups, workers and cross-site frames with and wi
   ));
 
 test('Puppeteer sees the same targets with and without an observer', () =>
-  bothWays(async () => {
+  withAndWithoutObserver(async () => {
     const browser = await puppeteer.connect({ browserWSEndpoint: bare.url, defaultViewport: null });
     try {
       const page = await browser.newPage();
@@ -174,7 +176,7 @@ test("a client that enables Network before it resumes a service worker sees the 
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/opener` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     await client.waitForValue('the page', "document.title === 'Opener'", String(sessionId));
-    for (let time = 0; time < SERVICES; time++) {
+    for (let time = 0; time < SERVICE_WORKERS; time++) {
       const register = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
       assert.equal(await client.evaluate(register, String(sessionId)), true);
     }
@@ -182,10 +184,10 @@ test("a client that enables Network before it resumes a service worker sees the 
     await eventually(
       'every script to be loaded',
       () => told('Network.loadingFinished').length,
-      loaded => loaded >= SERVICES,
+      loaded => loaded >= SERVICE_WORKERS,
     );
-    const scripts = told('Network.responseReceived').length;
-    assert.ok(scripts >= RESPONSES_MIN, `${scripts} responses of ${SERVICES} were reported`);
+    const reportedCount = told('Network.responseReceived').length;
+    assert.ok(reportedCount >= RESPONSES_MIN, `${reportedCount} responses of ${SERVICE_WORKERS} were reported`);
     await client.send('Target.closeTarget', { targetId });
   } finally {
     await client.close();
@@ -194,15 +196,15 @@ test("a client that enables Network before it resumes a service worker sees the 
 });
 
 test('a raw client sees the same windows, focus and screencast with and without an observer', () =>
-  bothWays(async () => {
+  withAndWithoutObserver(async () => {
     const client = await CdpClient.connect(bare.url);
-    const pagesNow = async () => {
+    const readPages = async () => {
       const { targetInfos } = await client.send('Target.getTargets');
       const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
       return all.filter(one => one.type === 'page');
     };
     // One of the earlier pages may still be closing.
-    const earlier = new Set((await pagesNow()).map(one => one.targetId));
+    const earlier = new Set((await readPages()).map(one => one.targetId));
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     const page = String(sessionId);
@@ -222,10 +224,10 @@ test('a raw client sees the same windows, focus and screencast with and without 
       '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
       page,
     );
-    const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
+    const own = (await readPages()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
     // A page that is closing is still listed for a moment.
-    await eventually('the pages to be closed', pagesNow, left => !left.some(one => own.includes(one.targetId)));
+    await eventually('the pages to be closed', readPages, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
   }));
@@ -240,7 +242,7 @@ test('an observer sees the first message and the first request of popups, worker
   const wanted = ['first of popup', 'first of worker', 'first of frame'];
   await eventually(
     'the first messages of popup, worker and frame',
-    () => saidIn(observing).join('\n'),
+    () => consoleMessagesIn(observing).join('\n'),
     said => wanted.every(one => said.includes(one)),
   );
   const asked = (path: string): boolean =>
@@ -279,7 +281,7 @@ test('targets that a client has paused are resumed when the client disconnects',
   await observing.close();
 });
 
-test('an adopted browser is observed again while windows are being opened', async () => {
+test('an adopted browser can open a window, and an observer then finds the existing pages', async () => {
   await observe(bare); // This observation ends when `adopt` disconnects the engine.
   await bare.adopt();
   const client = await CdpClient.connect(bare.url);

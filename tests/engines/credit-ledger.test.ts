@@ -60,13 +60,13 @@ const roles = await admin.query(
 const role: string = roles.rows[0].role;
 const { db } = scope.own(openDatabase({ url: server.url }, silentLog, { role, poolMax: CLIENTS + 2 }));
 
-interface Billed {
+interface BilledAccount {
   readonly account: AccountId;
   readonly applications: readonly ApplicationId[];
 }
 
 /** Creates an account with two applications and the given credit. */
-async function anAccount(credit = 0): Promise<Billed> {
+async function anAccount(credit = 0): Promise<BilledAccount> {
   const now = new Date();
   const account = newId<AccountId>(now);
   await store.accounts.insert({ id: account, name: 'Ada', createdAt: now });
@@ -119,7 +119,7 @@ async function assertBooks(): Promise<void> {
 
 class Aborted extends Error {}
 
-test(`every sum is zero and no balance is negative after ${STEPS} random holds, captures, releases and crashes`, async () => {
+test(`all entries sum to zero and no balance is negative after ${STEPS} random holds, captures, releases and crashes`, async () => {
   const accounts = [await anAccount(5000), await anAccount(5000), await anAccount(5000)];
   const counts = { held: 0, short: 0, metered: 0, settled: 0, granted: 0, aborted: 0, killed: 0 };
   const rolledBack: string[] = [];
@@ -390,7 +390,7 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
     const startedAt = new Date();
     await store.sessions.markRunning(id, startedAt);
     const bytes = upTo(10 ** (1 + upTo(9)));
-    await store.sessions.countTraffic(id, { proxyBytes: 0, egressBytes: bytes });
+    await store.sessions.setTraffic(id, { proxyBytes: 0, egressBytes: bytes });
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
     const endedAt = addMs(startedAt, run % 3 === 0 ? 1000 * upTo(100) : upTo(100_000));
     const before = await balanceOf(account);
@@ -453,7 +453,7 @@ test('five of 20 concurrent creates are placed when the credit covers five, and 
   await assertBooks();
 });
 
-test('the server role cannot change or remove entries, set a balance or change a settled reservation', async () => {
+test('the database role of the server cannot change or remove entries, set a balance or change a settled reservation', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);

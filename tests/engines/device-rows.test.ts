@@ -47,7 +47,7 @@ async function aRow(more: Partial<DeviceRow> = {}): Promise<DeviceRow> {
   return row;
 }
 
-async function anApproved(account: AccountId): Promise<DeviceRow> {
+async function anApprovedRow(account: AccountId): Promise<DeviceRow> {
   const row = await aRow();
   assert.ok(await device.claim(row.userCodeHash, account, NOW));
   const decision = { status: 'approved', scopes: ['keys:write'], applicationIds: [] } as const;
@@ -67,9 +67,9 @@ const aToken = (accountId: AccountId): TokenRow => ({
 const redeem =
   (account: AccountId) =>
   (row: DeviceRow | undefined): TokenRequestEffect =>
-    row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
+    row?.status === 'approved' ? { kind: 'redeem', token: aToken(account) } : { kind: 'nothing' };
 
-test('a row is read as it was written, without absent fields', async () => {
+test('an authorization is read back exactly as it was inserted', async () => {
   const row = await aRow({ deviceName: 'laptop', codeChallenge: 'c', userAgent: 'x' });
   assert.deepEqual(await device.byDeviceCode(row.deviceCodeHash), row);
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
@@ -82,7 +82,7 @@ test('a duplicate user code is rejected, and the number of pending authorization
   assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
-test('only one of several concurrent claims succeeds, and the account that made it can read the authorization again', async () => {
+test('only one of several concurrent claims succeeds, and only its account can read the authorization again', async () => {
   const row = await aRow();
   const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
   const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));
@@ -109,10 +109,10 @@ test('only the account that claimed an authorization can decide on it, only once
 
 test('fifty concurrent collect calls insert one token', async () => {
   const account = await anAccount();
-  const row = await anApproved(account);
+  const row = await anApprovedRow(account);
   const collect = () => device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
   const results = await Promise.all(Array.from({ length: 50 }, collect));
-  const redeemed = results.filter(({ verdict }) => verdict !== 'limit_reached' && verdict.does === 'redeem');
+  const redeemed = results.filter(({ verdict }) => verdict !== 'limit_reached' && verdict.kind === 'redeem');
   assert.equal(redeemed.length, 1);
   const tokens = await store.tokens.list(account, NOW, { limit: 100 });
   assert.equal(tokens.length, 1);
@@ -121,7 +121,7 @@ test('fifty concurrent collect calls insert one token', async () => {
 
 test('an account with the maximum number of tokens gets no further token, and the approval stays valid', async () => {
   const account = await anAccount();
-  const row = await anApproved(account);
+  const row = await anApprovedRow(account);
   assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.status, 'approved');
   assert.deepEqual(await store.tokens.list(account, NOW, { limit: 100 }), []);
@@ -133,11 +133,11 @@ test('a notification is sent for a revocation and for every change of status', a
   scope.own(await store.listen('device_changed', id => changed.push(id), assert.fail));
   scope.own(await store.listen('credential_revoked', hash => revoked.push(hash), assert.fail));
   const account = await anAccount();
-  const row = await anApproved(account);
+  const row = await anApprovedRow(account);
   await device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
   const [token] = await store.tokens.list(account, NOW, { limit: 100 });
   assert.ok(token);
-  await device.collect(row.deviceCodeHash, NOW, () => ({ does: 'revoke', token: token.id }), MANY);
+  await device.collect(row.deviceCodeHash, NOW, () => ({ kind: 'revoke', token: token.id }), MANY);
   assert.deepEqual((await store.tokens.byHash(token.hash))?.revokedAt, NOW);
   const isAllHeard = () => (changed.length === 3 && revoked.length === 1 ? true : undefined);
   await pollUntil(STEP_MS, 'the notices', isAllHeard);

@@ -14,8 +14,8 @@ const COMMAND_MS = 6_000;
 const pages = await openPages({ '/': '<!doctype html><title>Page</title><button>Go</button>' });
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
 const driver = new Driver(silentLog, { threads: 1 });
-const shortDriver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_MS });
-after(() => Promise.all([driver.close(), shortDriver.close()]));
+const shortTimeoutDriver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_MS });
+after(() => Promise.all([driver.close(), shortTimeoutDriver.close()]));
 
 const refOf = ({ page }: CommandResult): string => /button "Go" \[ref=(\w+)\]/.exec(page?.snapshot ?? '')?.[1] ?? '';
 
@@ -23,12 +23,12 @@ test('a command that hangs closes the connection of its own session, but not of 
   const sessions = await Promise.all([1, 2].map(() => server.createSession({ keepAlive: true })));
   const [hanging, other] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
   assert.ok(hanging && other);
-  await shortDriver.run(other, { do: 'navigate', url: `${pages.url}/` });
-  const ref = refOf(await shortDriver.run(other, { do: 'snapshot' }));
-  const hang = shortDriver.run(hanging, { do: 'evaluate', code: '() => new Promise(() => {})' });
+  await shortTimeoutDriver.run(other, { do: 'navigate', url: `${pages.url}/` });
+  const ref = refOf(await shortTimeoutDriver.run(other, { do: 'snapshot' }));
+  const hang = shortTimeoutDriver.run(hanging, { do: 'evaluate', code: '() => new Promise(() => {})' });
   await assert.rejects(hang, error => error instanceof DriveFailed && error.why === 'too_long');
-  await shortDriver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
-  assert.match((await shortDriver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
+  await shortTimeoutDriver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
+  assert.match((await shortTimeoutDriver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
   for (const { id } of sessions) await server.release(id);
 });
 
@@ -44,7 +44,7 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
     assert.equal(blockedBy, 'A dialog is open (alert): "Sure?".');
   };
   const answer = () => client.send('Page.handleJavaScriptDialog', { accept: true }, page);
-  const isFree = async (): Promise<boolean> => {
+  const canRunCommands = async (): Promise<boolean> => {
     try {
       await driver.run(target, { do: 'snapshot' });
       return true;
@@ -55,7 +55,7 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
 
   await open();
   await answer();
-  await eventually('commands to be possible after the answer', isFree);
+  await eventually('commands to be possible after the answer', canRunCommands);
 
   await open();
   await answer();
@@ -71,7 +71,7 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   await driver.run(target, { do: 'tabs', action: 'select', index: 1 });
   await open();
   await client.send('Target.closeTarget', { targetId });
-  await eventually('commands to be possible after the tab was closed', isFree);
+  await eventually('commands to be possible after the tab was closed', canRunCommands);
   await client.close();
   await server.release(id);
 });

@@ -14,6 +14,8 @@ export interface Question {
 export interface Answer {
   readonly addresses: readonly string[];
   readonly ttlSeconds?: number;
+  /** The name does not exist. */
+  readonly isUnknown?: true;
 }
 
 /** A promise delays the answer. An answer without addresses means that the name exists but has no address. */
@@ -73,9 +75,9 @@ function readName(message: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 1 };
 }
 
-function reply(question: Buffer, { addresses, ttlSeconds = 0 }: Answer): Buffer {
+function reply(question: Buffer, { addresses, ttlSeconds = 0, isUnknown }: Answer): Buffer {
   const head = Buffer.from(question);
-  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(isUnknown ? 0x8183 : 0x8180, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(addresses.length, 6);
   head.writeUInt32BE(0, 8);

@@ -28,10 +28,10 @@ export interface FixtureOptions extends Partial<EgressOptions> {
   readonly hosts?: Readonly<Record<string, string>>;
 }
 
-export const openPort = (port: number): AddressRange => ({ address: '127.0.0.1', prefix: 32, family: 4, port });
+export const loopbackRange = (port: number): AddressRange => ({ address: '127.0.0.1', prefix: 32, family: 4, port });
 
-export const portsOpen = (ports: readonly number[]) =>
-  egressPolicy({ allow: ports.map(openPort), machine: thisMachine({ listeners: [], clock: systemClock }) });
+export const policyForPorts = (ports: readonly number[]) =>
+  egressPolicy({ allow: ports.map(loopbackRange), machine: thisMachine({ listeners: [], clock: systemClock }) });
 
 export async function openFixture(
   t: TestContext,
@@ -42,7 +42,7 @@ export async function openFixture(
   const clock = options.clock ?? systemClock;
   const egress = openEgress({
     server,
-    policy: portsOpen(ports),
+    policy: policyForPorts(ports),
     resolve: createResolver({ hosts: new Map(Object.entries({ 'a.test': '127.0.0.1', ...hosts })), clock }),
     log: silentLog,
     clock,
@@ -68,7 +68,7 @@ export async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-export interface Curled {
+export interface CurlResult {
   readonly code: number;
   readonly out: Buffer;
   readonly err: string;
@@ -76,7 +76,7 @@ export interface Curled {
 
 const OUT_BYTES_MAX = 256 * 1024 * 1024;
 
-export function curl(fixture: Fixture, ...args: readonly string[]): Promise<Curled> {
+export function curl(fixture: Fixture, ...args: readonly string[]): Promise<CurlResult> {
   return new Promise(done => {
     execFile(
       'curl',

@@ -4,7 +4,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { type Fixture, type FixtureOptions, listen, openFixture, portsOpen, WAIT_MS, Wire } from './egress-fixture.ts';
+import {
+  type Fixture,
+  type FixtureOptions,
+  listen,
+  openFixture,
+  policyForPorts,
+  WAIT_MS,
+  Wire,
+} from './egress-fixture.ts';
 
 const MIB = 1024 * 1024;
 const LARGE = randomBytes(6 * MIB + 12_345);
@@ -51,7 +59,7 @@ const large = (socket: Socket): void => {
 const asks = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
-const nothingOpen = (fixture: Fixture): Promise<true> =>
+const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
   pollUntil(WAIT_MS, 'the connection to the server to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
@@ -70,7 +78,7 @@ test('the proxy passes a large body unchanged, counts it exactly and keeps the c
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(asks(port, '/large'));
   assert.equal(sha(await bodyOf(wire, LARGE.length)), sha(LARGE));
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
   const { bytesDown, connections } = fixture.egress.counters();
   assert.deepEqual([bytesDown, connections], [head(LARGE.length).length + LARGE.length, 1]);
   wire.socket.write(asks(port, '/small'));
@@ -97,7 +105,7 @@ test('the proxy passes a large body unchanged when it arrives in chunks of very 
   wire.socket.destroy();
 });
 
-test('the proxy passes large bodies unchanged when none or only one of two transfers can use a large read buffer', async t => {
+test('the proxy passes large bodies unchanged when at most one of two transfers gets a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
@@ -141,7 +149,7 @@ for (const [how, breakOff] of [
     wire.socket.write(asks(port, '/'));
     await wire.ended();
     assert.ok(wire.bytes.length < head(LARGE.length).length + LARGE.length);
-    await nothingOpen(fixture);
+    await waitUntilNothingOpen(fixture);
   });
 
 test('the proxy forwards the next response after a HEAD response that declares a length but has no body', async t => {
@@ -191,9 +199,9 @@ test('the proxy ends a transfer when the policy is replaced', async t => {
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(asks(port, '/'));
   await wire.bytesOf(MIB);
-  fixture.egress.replacePolicy(portsOpen([]));
+  fixture.egress.replacePolicy(policyForPorts([]));
   await wire.ended();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes the connection to the server when the browser disconnects', async t => {
@@ -202,7 +210,7 @@ test('the proxy closes the connection to the server when the browser disconnects
   wire.socket.write(asks(port, '/'));
   await wire.bytesOf(MIB);
   wire.socket.destroy();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 /** Limit for the kernel's buffers on both sides. Our own buffers hold at most one large chunk. */
@@ -236,5 +244,5 @@ for (const way of ['a plain response', 'a tunnel'])
     wire.socket.resume();
     await wire.bytesOf(standing + MIB);
     wire.socket.destroy();
-    await nothingOpen(fixture);
+    await waitUntilNothingOpen(fixture);
   });

@@ -15,7 +15,7 @@ async function names(
   answer: Answerer,
   hosts: Readonly<Record<string, string>> = {},
   nowMs = () => 0,
-  waits: Partial<ResolveTimeouts> = {},
+  timeouts: Partial<ResolveTimeouts> = {},
 ): Promise<Names> {
   const server = await openNameServer(answer);
   t.after(() => server[Symbol.asyncDispose]());
@@ -23,7 +23,7 @@ async function names(
   const servers = [server.address];
   const resolve = createResolver({
     hosts: new Map(Object.entries(hosts)),
-    ...{ clock, servers, waits: { ...PATIENT, ...waits } },
+    ...{ clock, servers, timeouts: { ...PATIENT, ...timeouts } },
   });
   return { resolve, asked: name => server.asked(name) };
 }
@@ -73,7 +73,7 @@ test('the resolver does not wait for an address family whose query gets no respo
   late.resolve({ addresses: [] });
 });
 
-test('the resolver reports why a name has no addresses', async t => {
+test('the resolver rejects a name without addresses as name_not_resolved', async t => {
   const { resolve } = await names(t, () => ({ addresses: [] }));
   await assert.rejects(resolve('none.test'), { name: 'Failed', kind: 'name_not_resolved' });
 });
@@ -99,16 +99,22 @@ test('the resolver caches responses for their TTL, but for at most one minute, a
   assert.deepEqual(await at(61), [5, 3, 2]);
 });
 
-test('the resolver sends one query for concurrent requests', async t => {
+test('the resolver sends one query for concurrent requests for the same name', async t => {
   const { resolve, asked } = await names(t, () => ({ addresses: ['1.2.3.4'] }));
   await Promise.all(Array.from({ length: 20 }, () => resolve('same.test')));
   assert.equal(asked('same.test'), 1);
 });
 
 test('the resolver queries again after the TTL and uses the new addresses', async t => {
-  const { resolve } = await names(t, ({ time, type }) => ({
+  let nowMs = 0;
+  const answer: Answerer = ({ time, type }) => ({
     addresses: type === 'AAAA' ? [] : [time === 1 ? '1.2.3.4' : '10.9.9.9'],
-  }));
+    ttlSeconds: 10,
+  });
+  const { resolve } = await names(t, answer, {}, () => nowMs);
   assert.deepEqual(await resolve('turning.test'), ['1.2.3.4']);
+  nowMs = 9_999;
+  assert.deepEqual(await resolve('turning.test'), ['1.2.3.4']);
+  nowMs = 10_000;
   assert.deepEqual(await resolve('turning.test'), ['10.9.9.9']);
 });

@@ -6,8 +6,11 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
+import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { ManualClock } from '../harness/hand-clock.ts';
+import { openNameServer, PATIENT } from './egress-dns.ts';
 import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
@@ -16,15 +19,15 @@ const echo = (t: TestContext): Promise<number> =>
     createServer({ allowHalfOpen: true }, socket => socket.on('error', () => {}).pipe(socket)),
   );
 
-async function stillWorks(fixture: Fixture, port: number): Promise<void> {
+async function assertStillWorks(fixture: Fixture, port: number): Promise<void> {
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.write('still here');
   await wire.until('still here');
   wire.socket.destroy();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 }
 
-const nothingOpen = (fixture: Fixture): Promise<true> =>
+const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
   pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
@@ -78,7 +81,7 @@ test('the proxy responds to malformed requests with an error and does not forwar
     wire.socket.destroy();
   }
   assert.equal(hits, 0);
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 const SMUGGLED = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -163,7 +166,7 @@ test('the proxy reports an invalid response as a failure, for requests with and 
       assert.notEqual(code, 0, name);
       assert.match(out.toString(), failed('bad_answer'), name);
     }
-    await nothingOpen(fixture);
+    await waitUntilNothingOpen(fixture);
   }
 });
 
@@ -189,16 +192,27 @@ test("the proxy aborts the browser's connection when a response is truncated", a
   assert.deepEqual([short.code, short.out.toString()], [18, 'half']);
   const cut = await curl(fixture, `http://a.test:${chunked}/`);
   assert.ok([18, 56].includes(cut.code), `curl ended with ${cut.code}`);
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
-test('the proxy distinguishes a refused connection from an unknown name', async t => {
-  const fixture = await openFixture(t, { ports: [1] });
-  const refused = await curl(fixture, '-i', 'http://a.test:1/');
-  assert.match(refused.out.toString(), failed('connect_failed'));
-  const tunnel = await curl(fixture, '-v', 'https://a.test:1/');
-  assert.match(tunnel.err, /502 [\s\S]*x-berth-failed: connect_failed/);
-  assert.doesNotMatch(refused.out.toString() + tunnel.err.replace(/^\* .*$/gm, ''), /ECONNREFUSED|127\.0\.0\.1:1\b/);
+test('the proxy distinguishes a refused connection from an unknown name, and shows no address or system error', async t => {
+  const names = await openNameServer(() => ({ addresses: [], isUnknown: true }));
+  t.after(() => names[Symbol.asyncDispose]());
+  const hosts = new Map([['a.test', '127.0.0.1']]);
+  const resolve = createResolver({ hosts, clock: systemClock, servers: [names.address], timeouts: PATIENT });
+  const fixture = await openFixture(t, { ports: [1], resolve });
+  for (const [host, kind] of [
+    ['a.test', 'connect_failed'],
+    ['unknown.test', 'name_not_resolved'],
+  ] as const) {
+    const plain = await curl(fixture, '-i', `http://${host}:1/`);
+    assert.match(plain.out.toString(), failed(kind));
+    const tunnel = await curl(fixture, '-v', `https://${host}:1/`);
+    assert.match(tunnel.err, new RegExp(` 502 [\\s\\S]*x-berth-failed: ${kind}\r\n`));
+    const shown = plain.out.toString() + tunnel.err.replace(/^\* .*$/gm, '');
+    assert.doesNotMatch(shown, /ECONNREFUSED|ENOTFOUND|127\.0\.0\.1:1\b/);
+  }
+  assert.ok(names.asked('unknown.test') > 0);
 });
 
 test('a request fails within its time limit when the name server does not respond', async t => {
@@ -243,7 +257,7 @@ test('the proxy forwards a connection reset to the other side', async t => {
   other.socket.resetAndDestroy();
   await pollUntil(WAIT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes both sides of a tunnel when a reset follows a half-close', async t => {
@@ -262,13 +276,13 @@ test('the proxy closes both sides of a tunnel when a reset follows a half-close'
   // After the end of a connection, a reset is noticed only when writing.
   const writing = setInterval(() => outsideFirst.socket.write('x'), 5);
   await outsideFirst.closed().finally(() => clearInterval(writing));
-  await stillWorks(fixture, port);
+  await assertStillWorks(fixture, port);
   const browserFirst = await Wire.open(fixture.proxyPort);
   browserFirst.socket.write(`CONNECT a.test:${ending} HTTP/1.1\r\nHost: a\r\n\r\n`);
   await browserFirst.until('bye');
   browserFirst.socket.resetAndDestroy();
-  await nothingOpen(fixture);
-  await stillWorks(fixture, port);
+  await waitUntilNothingOpen(fixture);
+  await assertStillWorks(fixture, port);
 });
 
 test('the proxy releases all connections after hundreds of aborted requests', async t => {
@@ -276,7 +290,7 @@ test('the proxy releases all connections after hundreds of aborted requests', as
   const fixture = await openFixture(t, { ports: [port] });
   const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
   const plain = `POST http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`;
-  const deeds: ReadonlyArray<(socket: Socket) => void> = [
+  const disruptions: ReadonlyArray<(socket: Socket) => void> = [
     socket => socket.resetAndDestroy(),
     socket => socket.write(head.slice(0, 20), () => socket.resetAndDestroy()),
     socket => socket.write(head, () => socket.resetAndDestroy()),
@@ -289,11 +303,11 @@ test('the proxy releases all connections after hundreds of aborted requests', as
     socket => socket.write('GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
   ];
   for (let round = 0; round < 40; round += 1) {
-    const wires = await Promise.all(deeds.map(() => Wire.open(fixture.proxyPort)));
-    for (const [index, wire] of wires.entries()) deeds[index]?.(wire.socket);
+    const wires = await Promise.all(disruptions.map(() => Wire.open(fixture.proxyPort)));
+    for (const [index, wire] of wires.entries()) disruptions[index]?.(wire.socket);
   }
-  await nothingOpen(fixture);
-  await stillWorks(fixture, port);
+  await waitUntilNothingOpen(fixture);
+  await assertStillWorks(fixture, port);
 });
 
 test('the proxy closes connections beyond the limit at once, and accepts new ones afterwards', async t => {
@@ -308,8 +322,8 @@ test('the proxy closes connections beyond the limit at once, and accepts new one
   }
   assert.deepEqual(fixture.egress.counters().refusals, { too_many_connections: 20 });
   for (const wire of wires) wire.socket.destroy();
-  await nothingOpen(fixture);
-  await stillWorks(fixture, port);
+  await waitUntilNothingOpen(fixture);
+  await assertStillWorks(fixture, port);
 });
 
 test('the proxy ends a connection with too many pipelined requests', async t => {
@@ -322,7 +336,7 @@ test('the proxy ends a connection with too many pipelined requests', async t => 
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
   await wire.ended();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
   assert.ok(hits <= 4, `${hits} requests reached the server`);
   const mixed = await Wire.open(fixture.proxyPort);
   mixed.socket.write(
@@ -337,8 +351,8 @@ test('a request head that arrives slowly times out, and so does a connection tha
   const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
   const slow = await Wire.open(drip.proxyPort);
   slow.socket.write('GET http://a.test/ HTTP/1.1\r\n');
-  const drops = setInterval(() => slow.socket.write('X: y\r\n'), 20);
-  t.after(() => clearInterval(drops));
+  const dripTimer = setInterval(() => slow.socket.write('X: y\r\n'), 20);
+  t.after(() => clearInterval(dripTimer));
   assert.match(await slow.until('\r\n\r\n'), /^HTTP\/1.1 408 /);
   await slow.ended();
   const unused = await openFixture(t, { limits: { sweepMs: 50, unusedMs: 200 } });
@@ -382,7 +396,7 @@ test('the proxy ends a half-closed tunnel earlier than an open one', async t => 
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
   await wire.ended();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 test('a response may take longer than the limits for request heads and unused connections', async t => {
@@ -419,8 +433,8 @@ test('the proxy releases all connections when the browser disconnects while a co
     await once(socket, 'close');
   }
   answer.resolve(['127.0.0.1']);
-  await nothingOpen(fixture);
-  await stillWorks(fixture, port);
+  await waitUntilNothingOpen(fixture);
+  await assertStillWorks(fixture, port);
 });
 
 test('requests in progress are aborted promptly when the proxy is closed', async t => {
@@ -436,7 +450,7 @@ test('requests in progress are aborted promptly when the proxy is closed', async
   );
   await withTimeout(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
   await wire.ended();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes only the affected connection when a listener throws', async t => {

@@ -10,33 +10,33 @@ import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { type Fixture, listen, openFixture, openPort, WAIT_MS, Wire } from './egress-fixture.ts';
+import { type Fixture, listen, loopbackRange, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 /** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
 const GIVEN_UP_MS = 300;
 const HEAD_END = '\r\n\r\n';
-const STANDS = 'HTTP/1.1 200 Fine\r\n\r\n';
+const CONNECTED = 'HTTP/1.1 200 Fine\r\n\r\n';
 const SOCKS_METHOD = Buffer.from([5, 0]);
-const SOCKS_STANDS = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+const SOCKS_CONNECTED = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
 /** Answers a message that was received. `time` is its number, starting with 1. */
-type Talk = (socket: Socket, heard: string, time: number) => void;
+type Responder = (socket: Socket, heard: string, time: number) => void;
 
-interface Proxied {
+interface ProxiedFixture {
   readonly fixture: Fixture;
   readonly failures: readonly ProxyFailure[];
 }
 
 /** Opens a session with one upstream proxy per host, which answers as the test defines. */
-async function proxied(
+async function openProxiedFixture(
   t: TestContext,
   scheme: Upstream['scheme'],
-  talks: Readonly<Record<string, Talk>>,
+  responders: Readonly<Record<string, Responder>>,
   connectMs = WAIT_MS,
-): Promise<Proxied> {
+): Promise<ProxiedFixture> {
   const failures: ProxyFailure[] = [];
   const upstreams = new Map<string, Upstream>();
-  for (const [host, talk] of Object.entries(talks)) {
+  for (const [host, talk] of Object.entries(responders)) {
     const port = await listen(
       t,
       createServer(socket => {
@@ -46,7 +46,7 @@ async function proxied(
     );
     upstreams.set(host, { name: host, scheme, hostname: '127.0.0.1', port, trusted: false });
   }
-  const allow = [...upstreams.values()].map(({ port }) => openPort(port));
+  const allow = [...upstreams.values()].map(({ port }) => loopbackRange(port));
   const fixture = await openFixture(t, {
     policy: egressPolicy({
       allow,
@@ -68,40 +68,40 @@ async function tunnel(fixture: Fixture, authority: string): Promise<string> {
   return head;
 }
 
-const nothingOpen = (fixture: Fixture): Promise<true> =>
+const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
   pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
-const silent: Talk = () => {};
+const silent: Responder = () => {};
 
-for (const [scheme, talks] of [
+for (const [scheme, responders] of [
   ['http', { 'silent.test': silent, 'half.test': socket => void socket.write('HTTP/1.1 20') }],
   ['https', { 'silent.test': silent }],
   [
     'socks5',
     {
       'silent.test': silent,
-      'half.test': (socket, _, time) => void socket.write(time === 1 ? SOCKS_METHOD : SOCKS_STANDS.subarray(0, 3)),
+      'half.test': (socket, _, time) => void socket.write(time === 1 ? SOCKS_METHOD : SOCKS_CONNECTED.subarray(0, 3)),
     },
   ],
-] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Talk>>]>)
+] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Responder>>]>)
   test(`a request times out when a ${scheme} proxy does not respond completely, and the failure is reported`, async t => {
-    const { fixture, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
-    for (const host of Object.keys(talks)) {
+    const { fixture, failures } = await openProxiedFixture(t, scheme, responders, GIVEN_UP_MS);
+    for (const host of Object.keys(responders)) {
       const head = await tunnel(fixture, `${host}:443`);
       assert.match(head, /^HTTP\/1\.1 504 [\s\S]*x-berth-failed: proxy_timed_out\r\n/, host);
-      const { proxy, trouble, hostname } = failures.at(-1) ?? {};
-      assert.deepEqual([proxy, trouble, hostname], [host, 'proxy_timed_out', host]);
+      const { proxy, kind, hostname } = failures.at(-1) ?? {};
+      assert.deepEqual([proxy, kind, hostname], [host, 'proxy_timed_out', host]);
     }
-    await nothingOpen(fixture);
+    await waitUntilNothingOpen(fixture);
   });
 
 test('a request waits for a slow upstream proxy within the limit, even if the response of the proxy arrives in small parts', async t => {
-  const { fixture, failures } = await proxied(t, 'http', {
+  const { fixture, failures } = await openProxiedFixture(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
-      for (const letter of STANDS) {
+      for (const letter of CONNECTED) {
         socket.write(letter);
         await new Promise(done => setImmediate(done));
       }
@@ -115,9 +115,9 @@ test('a request waits for a slow upstream proxy within the limit, even if the re
 });
 
 test('bytes from the destination that arrive together with the response of the upstream proxy are kept', async t => {
-  const { fixture } = await proxied(t, 'socks5', {
+  const { fixture } = await openProxiedFixture(t, 'socks5', {
     'first.test': (socket, _, time) =>
-      void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_STANDS, Buffer.from('220 ready')])),
+      void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_CONNECTED, Buffer.from('220 ready')])),
   });
   const wire = await Wire.tunnel(fixture, 'first.test:25');
   await wire.until('220 ready');
@@ -131,9 +131,9 @@ for (const [how, breakOff] of [
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
   test(`only the affected requests are aborted when an upstream proxy ${how} the connection in the middle of a body`, async t => {
-    const { fixture, failures } = await proxied(t, 'http', {
+    const { fixture, failures } = await openProxiedFixture(t, 'http', {
       'breaks.test': (socket, heard) => {
-        if (heard.startsWith('CONNECT ')) return void socket.write(STANDS);
+        if (heard.startsWith('CONNECT ')) return void socket.write(CONNECTED);
         if (heard.includes('/whole')) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole');
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * BODY.length}\r\n\r\n${BODY}`, () => breakOff(socket));
       },
@@ -152,13 +152,13 @@ for (const [how, breakOff] of [
     await next.until(`${HEAD_END}whole`);
     next.socket.destroy();
     assert.deepEqual(failures, [], 'an aborted body is not reported as a failure of the proxy');
-    await nothingOpen(fixture);
+    await waitUntilNothingOpen(fixture);
   });
 
 test('a large plain body passes through an upstream proxy unchanged and is counted', async t => {
   const large = randomBytes(5 * 1024 * 1024);
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`;
-  const { fixture } = await proxied(t, 'http', {
+  const { fixture } = await openProxiedFixture(t, 'http', {
     'large.test': socket => {
       socket.write(head);
       socket.write(large);
@@ -169,7 +169,7 @@ test('a large plain body passes through an upstream proxy unchanged and is count
   wire.socket.write(request);
   const start = (await wire.until(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
   assert.ok((await wire.bytesOf(start + large.length)).subarray(start).equals(large));
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
   const { bytesByProxy, bytesUp, bytesDown } = fixture.egress.counters();
   assert.equal(bytesDown, head.length + large.length);
   assert.equal(bytesByProxy, bytesUp + bytesDown);
@@ -178,7 +178,7 @@ test('a large plain body passes through an upstream proxy unchanged and is count
 
 test('a body that arrives slowly through an upstream proxy is forwarded completely', async t => {
   const drips = 40;
-  const { fixture } = await proxied(t, 'http', {
+  const { fixture } = await openProxiedFixture(t, 'http', {
     'drips.test': async socket => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${drips}\r\n\r\n`);
       for (let drip = 0; drip < drips; drip++) {
@@ -193,8 +193,8 @@ test('a body that arrives slowly through an upstream proxy is forwarded complete
   wire.socket.destroy();
 });
 
-test('an interim response reports bad_answer when an upstream proxy closes the connection before it responds', async t => {
-  const { fixture } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
+test('the proxy reports bad_answer in an interim response if an upstream proxy closes before it responds', async t => {
+  const { fixture } = await openProxiedFixture(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
   assert.match(await wire.until(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
@@ -202,13 +202,13 @@ test('an interim response reports bad_answer when an upstream proxy closes the c
 });
 
 test('all connections are released when the browser disconnects while an upstream proxy is slow', async t => {
-  const { fixture, failures } = await proxied(t, 'http', { 'silent.test': silent });
+  const { fixture, failures } = await openProxiedFixture(t, 'http', { 'silent.test': silent });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
   await pollUntil(WAIT_MS, 'the proxy to be reached', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   wire.socket.resetAndDestroy();
-  await nothingOpen(fixture);
+  await waitUntilNothingOpen(fixture);
   assert.deepEqual(failures, []);
 });

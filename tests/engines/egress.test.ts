@@ -19,7 +19,7 @@ import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { curl, listen, openFixture, portsOpen, WAIT_MS, Wire } from './egress-fixture.ts';
+import { curl, listen, openFixture, policyForPorts, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -127,7 +127,7 @@ test('the proxy returns a response unchanged: status, reason phrase, repeated he
   wire.socket.destroy();
 });
 
-test('the proxy forwards the chunks of a response as they arrive, and forwards no body for HEAD', async t => {
+test('the proxy forwards a chunked response with the same chunks, and no body for HEAD', async t => {
   const chunks = '4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n';
   const port = await listen(
     t,
@@ -195,7 +195,7 @@ test('the proxy passes the headers of HEAD, 204 and 304 without a body', async t
   wire.socket.destroy();
 });
 
-test('the proxy passes on 100-continue from the server instead of sending its own', async t => {
+test('the proxy forwards 100-continue from the server instead of sending its own', async t => {
   const server = createHttpServer(async (request, response) => response.end(await body(request)));
   let asked = 0;
   server.on('checkContinue', async (request, response) => {
@@ -420,7 +420,7 @@ test('one side of a tunnel can end before the other', async t => {
   await wire.ended();
   assert.equal(wire.text, 'ASKED');
 
-  const talker = await listen(
+  const talkerPort = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
       socket.end('said');
@@ -428,8 +428,8 @@ test('one side of a tunnel can end before the other', async t => {
     }),
   );
   const heard: Buffer[] = [];
-  fixture.egress.replacePolicy(portsOpen([talker]));
-  const other = await Wire.tunnel(fixture, `a.test:${talker}`);
+  fixture.egress.replacePolicy(policyForPorts([talkerPort]));
+  const other = await Wire.tunnel(fixture, `a.test:${talkerPort}`);
   await other.ended();
   assert.equal(other.text, 'said');
   other.socket.end('still here');
@@ -527,7 +527,7 @@ test('the proxy applies a replaced policy at once to new requests and open tunne
   const fixture = await openFixture(t, { ports: [port, other] });
   const going = await Wire.tunnel(fixture, `a.test:${port}`);
   const staying = await Wire.tunnel(fixture, `a.test:${other}`);
-  fixture.egress.replacePolicy(portsOpen([other]));
+  fixture.egress.replacePolicy(policyForPorts([other]));
   await going.ended();
   await assert.rejects(Wire.tunnel(fixture, `a.test:${port}`), /x-berth-refused: loopback/);
   staying.socket.write('here');
@@ -559,7 +559,7 @@ test("the proxy serves the session's own connect address in its own process", as
   assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('the proxy refuses plain requests to its own address, and tunnels to other spellings or ports of this address', async t => {
+test('the proxy refuses plain requests to the connect address, and tunnels to other spellings or ports of it', async t => {
   let accepted = 0;
   const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(
@@ -621,7 +621,7 @@ test('the proxy closes all connections on close, and its listener can then be us
   const resolve = createResolver({ hosts: new Map([['a.test', '127.0.0.1']]), clock: systemClock });
   const next = openEgress({
     server: fixture.server,
-    policy: portsOpen([port]),
+    policy: policyForPorts([port]),
     resolve,
     clock: systemClock,
     log: silentLog,
@@ -633,7 +633,7 @@ test('the proxy closes all connections on close, and its listener can then be us
   again.socket.destroy();
 });
 
-test('the proxy works with an HTTP client library', async t => {
+test('a request of the HTTP client of Node.js succeeds through the proxy', async t => {
   const port = await origin(t, (_request, response) => response.end('fine'));
   const fixture = await openFixture(t, { ports: [port] });
   const request = httpRequest({

@@ -21,8 +21,8 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const SEEDS = [1, 20261123];
-const CLIENTS_OF_EACH = 6;
-const STEPS_OF_EACH = 60;
+const CLIENTS_PER_PROCESS = 6;
+const STEPS_PER_CLIENT = 60;
 const SLOTS = 9;
 const LIMIT_MAX = 6;
 const WAIT_MAX_MS = 400;
@@ -120,7 +120,7 @@ class Process {
     if (!row) return;
     await this.store.sessions.decideEnd(row.id, { status: 'COMPLETED', reason: 'released' }, new Date());
     assert.equal((await this.store.sessions.finish(row.id, new Date(), 0))?.status, 'COMPLETED');
-    this.queue.slotFreed();
+    this.queue.noteFreeSlot();
   }
 
   /**
@@ -130,7 +130,7 @@ class Process {
   async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
     const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());
-    this.queue.slotFreed();
+    this.queue.noteFreeSlot();
     return row !== undefined;
   }
 }
@@ -157,10 +157,10 @@ for (const seed of SEEDS)
       await process.store.egressDays.add(DAY, new Map(moved.map(id => [id, 1])));
     };
     const clients = processes.flatMap((process, number) =>
-      Array.from({ length: CLIENTS_OF_EACH }, async (_, client) => {
+      Array.from({ length: CLIENTS_PER_PROCESS }, async (_, client) => {
         const random = createRandomGenerator(seed + 1000 * number + client);
         const below = (end: number): number => Math.floor(random() * end);
-        for (let step = 0; step < STEPS_OF_EACH; step++) {
+        for (let step = 0; step < STEPS_PER_CLIENT; step++) {
           await act(process, below);
           if (below(4) === 0) await timer(below(10));
         }

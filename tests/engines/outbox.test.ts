@@ -66,9 +66,9 @@ describe('the outbox', () => {
     return opened && buffer(opened.body);
   };
   /** Runs the task of the outbox repeatedly, as the server does, until no staged file remains. */
-  const emptied = (outbox: Outbox): Promise<unknown> =>
+  const emptyOutbox = (outbox: Outbox): Promise<unknown> =>
     eventually('the outbox to be empty', async () => {
-      await outbox.tend();
+      await outbox.reconcile();
       return (await store.outbox.stagedNames(host)).size === 0;
     });
 
@@ -80,7 +80,7 @@ describe('the outbox', () => {
     assert.deepEqual([...(await outbox.waiting(app, [key, newKey()]))], [key]);
     assert.ok((await read(outbox, key))?.equals(bytes));
     assert.equal(await disk.stat(key), undefined);
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     assert.deepEqual(await disk.stat(key), { size: bytes.length });
     assert.ok((await read(outbox, key))?.equals(bytes));
     assert.equal((await outbox.waiting(app, [key])).size, 0);
@@ -96,7 +96,7 @@ describe('the outbox', () => {
     await assert.rejects(outbox.post(app, taken, { key: second, staged: '\0' }));
     assert.equal((await outbox.waiting(app, [first, second])).size, 0);
     await outbox.post(app, taken, { key: second, staged: await stage(Buffer.from('b')) });
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     assert.deepEqual([String(await read(outbox, first)), String(await read(outbox, second))], ['a', 'b']);
     assert.deepEqual(readdirSync(join(folder, 'staging')), []);
     await outbox.close();
@@ -109,7 +109,7 @@ describe('the outbox', () => {
     const stranger = newId<ApplicationId>(now);
     assert.equal((await outbox.waiting(stranger, [key])).size, 0);
     assert.equal(await outbox.open(stranger, key), undefined);
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     await outbox.close();
   });
 
@@ -125,19 +125,19 @@ describe('the outbox', () => {
     const bytes = randomBytes(50_000);
     await s3.down();
     await outbox.post(app, { key, staged: await stage(bytes) });
-    const dueIn = async (): Promise<number> =>
+    const dueInMs = async (): Promise<number> =>
       Number((await store.outbox.byKey(app, key))?.dueAt) - clock.now().getTime();
     const attempts = async (): Promise<number> => (await store.outbox.byKey(app, key))?.attempts ?? -1;
     for (const [attempt, waitMs] of [1000, 2000, 4000].entries()) {
-      await outbox.tend();
+      await outbox.reconcile();
       await eventually('an attempt to fail', async () => (await attempts()) === attempt + 1);
-      assert.equal(await dueIn(), waitMs);
+      assert.equal(await dueInMs(), waitMs);
       assert.ok((await read(outbox, key))?.equals(bytes), 'the waiting file can still be read');
       time = addMs(time, waitMs);
     }
     assert.deepEqual(warnedKeys, [key, key, key], 'in a field that the log shows, which `key` is not');
     await s3.up();
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     assert.ok((await read(outbox, key))?.equals(bytes));
     assert.deepEqual(await bucket.stat(key), { size: bytes.length });
     await outbox.close();
@@ -153,7 +153,7 @@ describe('the outbox', () => {
     await stage(Buffer.from('staged and never posted'));
     const successor = open(disk);
     assert.equal(await successor.recover(), 1);
-    await emptied(successor);
+    await emptyOutbox(successor);
     assert.equal((await read(successor, key))?.toString(), 'posted');
     assert.deepEqual(readdirSync(join(folder, 'staging')), []);
     await successor.close();
@@ -163,10 +163,10 @@ describe('the outbox', () => {
     const outbox = open(disk);
     const [waits, stored] = [newKey(), newKey()];
     await outbox.post(app, { key: stored, staged: await stage(Buffer.from('a')) });
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     await outbox.post(app, { key: waits, staged: await stage(Buffer.from('b')) });
     await outbox.remove(app, [waits, stored]);
-    await emptied(outbox);
+    await emptyOutbox(outbox);
     for (const key of [waits, stored]) assert.equal(await read(outbox, key), undefined);
     assert.deepEqual(readdirSync(join(folder, 'staging')), []);
     await outbox.close();
@@ -177,9 +177,9 @@ describe('the outbox', () => {
     for (let round = 0; round < 10; round++) {
       const key = newKey();
       await outbox.post(app, { key, staged: await stage(randomBytes(1_000_000)) });
-      await outbox.tend();
+      await outbox.reconcile();
       await outbox.remove(app, [key]);
-      await emptied(outbox);
+      await emptyOutbox(outbox);
       assert.equal(await bucket.stat(key), undefined);
       assert.equal(await read(outbox, key), undefined);
     }

@@ -43,7 +43,7 @@ import { Secret } from '../../server/kit/secret.ts';
 import { eventually } from '../harness/until.ts';
 import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
 
-const SECRET_OF_THE_HOST = 'only the host may read this';
+const HOST_SECRET = 'only the host may read this';
 const never = new AbortController().signal;
 
 /** A tar header with fields that our archives never have. */
@@ -79,7 +79,7 @@ function processesOf(uid: number | undefined): string[] {
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
 /** Does not wrap keys. The vault would wrap them, but the tests read no key back from a row. */
-const UNWRAPPED: ConstructorParameters<typeof Profiles>[0]['keys'] = {
+const PLAIN_KEYS: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   wrap: async (_, key) => key.reveal(),
   unwrap: async (_, wrapped) => new Secret(wrapped),
 };
@@ -95,16 +95,16 @@ export function profilesSuite(form: Form): void {
     before(async () => {
       dataDir = await makeDataDir();
       const isolation = form === 'process' ? 'process' : 'slot';
-      const options = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
+      const options = { dataDir, size: 3, isolation, limits: LIMITS, isListeningOnLoopback: true } as const;
       host = createBoxHost({ ...options, log: silentLog, clock: systemClock }, form);
       const folders: ConstructorParameters<typeof Profiles>[0]['folders'] = {
         readTar: (...args) => readTar(host, ...args),
         writeFiles: (...args) => writeFiles(host, ...args),
         remove: removeFolder,
       };
-      profiles = new Profiles({ root: join(dataDir, 'contexts'), keys: UNWRAPPED, folders });
+      profiles = new Profiles({ root: join(dataDir, 'contexts'), keys: PLAIN_KEYS, folders });
       uid = form === 'root' ? firstUid(readInstallId(dataDir)) : undefined;
-      writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
+      writeFileSync(join(dataDir, 'host-secret'), HOST_SECRET);
     });
     after(async () => {
       host.cgroups.close();
@@ -172,7 +172,7 @@ export function profilesSuite(form: Form): void {
             .sort()
         : [];
 
-    test('only the stored entries are unpacked, owned by the user of the box', async () => {
+    test('only the cookies and the storage of a profile are packed and unpacked, owned by the user of the box', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         put(profile, 'Default/Local Storage/leveldb/000003.log');
@@ -195,7 +195,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(mode & 0o077, 0, 'other users have no access');
     });
 
-    test('links, pipes and unreadable entries are skipped without following links', async () => {
+    test('symbolic links, pipes and names with line breaks are skipped when a profile is packed', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         const storage = join(profile, 'Default/IndexedDB');
@@ -244,7 +244,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(filesIn(box), []);
     });
 
-    test('packing a huge sparse file stops at the limit without filling the disk', async () => {
+    test('packing a huge sparse file is refused at the limit, and no packed archive is recorded', async () => {
       const staging = await staged(profile => {
         const file = put(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
@@ -256,7 +256,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(existsSync(staging.profileFolder), false);
     });
 
-    test('reading deeply nested folders stops at the limit', async () => {
+    test('files in too deeply nested folders are skipped when a profile is packed', async () => {
       const staging = await staged(profile => {
         let folder = join(profile, 'Default/IndexedDB');
         for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
@@ -269,7 +269,7 @@ export function profilesSuite(form: Form): void {
     });
 
     /** Seals an archive correctly, so that it can be refused only because of its content. */
-    async function crafted(tar: Readable): Promise<SealedProfile> {
+    async function sealArchive(tar: Readable): Promise<SealedProfile> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
       const sealed = await buffer(tar.pipe(createZstdCompress(level)).pipe(new Sealer(under.key, under.name)));
@@ -289,18 +289,22 @@ export function profilesSuite(form: Form): void {
     ] as const)
       test(`an archive with ${what} is refused, and no unpacked file remains`, async () => {
         const box = newBox();
-        const failure = await profiles.unpack(await crafted(tarWith(header)), box, true, never).catch(error => error);
+        const failure = await profiles
+          .unpack(await sealArchive(tarWith(header)), box, true, never)
+          .catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
       });
 
-    test('a zip bomb is refused at the limit, and no unpacked file remains', async () => {
+    test('an archive that expands beyond the limit is refused, and no unpacked file remains', async () => {
       const bomb = (async function* () {
         yield evilHeader('Default/IndexedDB/bomb', '0', '', 3 * 1024 ** 3);
         for (let sent = 0; sent < 64; sent++) yield Buffer.alloc(1024 ** 2);
       })();
       const box = newBox();
-      const failure = await profiles.unpack(await crafted(Readable.from(bomb)), box, true, never).catch(error => error);
+      const failure = await profiles
+        .unpack(await sealArchive(Readable.from(bomb)), box, true, never)
+        .catch(error => error);
       assert.ok(profiles.isDamage(failure), String(failure));
       assert.deepEqual(readdirSync(box), []);
     });
@@ -329,7 +333,7 @@ export function profilesSuite(form: Form): void {
 
     test('unpacking neither follows nor replaces an existing link or file', async () => {
       const elsewhere = join(dataDir, `elsewhere-${count++}`);
-      const good = () => crafted(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
+      const good = () => sealArchive(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [
         (box: string) => symlinkSync(elsewhere, join(box, 'profile')),
         (box: string) => {
@@ -354,13 +358,13 @@ export function profilesSuite(form: Form): void {
       const bytes = readFileSync(staging.archiveFile);
       const altered = Buffer.from(bytes);
       altered.writeUInt8(altered.readUInt8(400_000) ^ 1, 400_000);
-      const ways: SealedProfile[] = [
+      const alteredProfiles: SealedProfile[] = [
         { body: Readable.from([altered]), checksum: packed.checksum, seal: under },
         { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: under },
         { body: Readable.from([bytes]), checksum: packed.checksum, seal: seal() },
         { body: Readable.from([bytes]), checksum: randomBytes(32), seal: under },
       ];
-      for (const sealed of ways) {
+      for (const sealed of alteredProfiles) {
         const box = newBox();
         const failure = await profiles.unpack(sealed, box, true, never).catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));

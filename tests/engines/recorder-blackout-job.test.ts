@@ -7,7 +7,7 @@ import { WorkerPool, type WorkFailed } from '../../server/kit/worker-pool.ts';
 
 const RECTS = [{ x: 10, y: 10, width: 300, height: 40 }];
 
-function jpegOf(size: string): Buffer {
+function makeJpeg(size: string): Buffer {
   const options = ['-v', 'error', '-f', 'lavfi', '-i', `testsrc2=size=${size},noise=alls=20`, '-frames:v', '1'];
   const { stdout, stderr } = spawnSync('ffmpeg', [...options, '-pix_fmt', 'yuvj420p', '-f', 'mjpeg', 'pipe:1'], {
     maxBuffer: 64 * 1024 ** 2,
@@ -25,11 +25,11 @@ async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: 
 }
 
 test('masks a 3840x2160 image without blocking the main thread', async () => {
-  const jpeg = jpegOf('3840x2160');
+  const jpeg = makeJpeg('3840x2160');
   const pool = new WorkerPool();
-  const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
-  await inThread(); // starts the thread, because the measured time must not include the start
-  const beside = await cpuMsOf(inThread);
+  const blackOutInThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { owner: 'a session' });
+  await blackOutInThread(); // starts the thread, because the measured time must not include the start
+  const beside = await cpuMsOf(blackOutInThread);
   const here = await cpuMsOf(() => blackout(jpeg, RECTS));
   await pool.close();
   assert.ok(here.result);
@@ -38,14 +38,14 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
 });
 
 test('rejects an image that declares an excessive size, and masks the next image', async () => {
-  const jpeg = jpegOf('64x48');
+  const jpeg = makeJpeg('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));
   endless.writeUInt32BE(0xffff_ffff, frame + 5); // 65535 x 65535
   const pool = new WorkerPool({ threads: 1 });
-  const given = { of: 'a session' };
-  const hurried = { ...BLACKOUT, limitMs: 2_000 };
-  const outcome = await pool.run(hurried, { jpeg: endless, rects: [] }, given).catch((error: WorkFailed) => error.why);
+  const given = { owner: 'a session' };
+  const shortJob = { ...BLACKOUT, limitMs: 2_000 };
+  const outcome = await pool.run(shortJob, { jpeg: endless, rects: [] }, given).catch((error: WorkFailed) => error.why);
   assert.ok(outcome === 'too_long' || (typeof outcome === 'object' && !outcome.jpeg), JSON.stringify(outcome));
   assert.ok((await pool.run(BLACKOUT, { jpeg, rects: RECTS }, given)).jpeg);
   await pool.close();

@@ -35,11 +35,11 @@ for (const huffman of ['default', 'optimal'])
     const [before, after] = [pixels(jpeg), pixels(painted)];
     for (let y = 0; y < HEIGHT; y++)
       for (let x = 0; x < WIDTH; x++) {
-        const isUnder = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
+        const isCovered = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
         // False if the pixel is in a block of 8x8 pixels that the rectangle touches.
-        const isFar = (x < 96 || x >= 160 || y < 48 || y >= 72) && (x < 320 || y < 184);
-        if (isUnder) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
-        else if (isFar) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);
+        const isUntouched = (x < 96 || x >= 160 || y < 48 || y >= 72) && (x < 320 || y < 184);
+        if (isCovered) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
+        else if (isUntouched) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);
       }
   });
 

@@ -51,7 +51,7 @@ const METADATA = {
   scrollOffsetY: 0,
 };
 
-const encodes = new EncodeQueue(new Ffmpeg(jailedHelper), systemClock, silentLog);
+const encodeQueue = new EncodeQueue(new Ffmpeg(jailedHelper), systemClock, silentLog);
 
 function frameOf([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
   const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
@@ -72,7 +72,7 @@ const frame = (atMs: number, jpeg: Buffer) => ({
   browserMs: atMs,
   at: new Date(atMs),
   metadata: METADATA,
-  ahead: 1,
+  framesAhead: 1,
 });
 
 interface Film {
@@ -81,11 +81,11 @@ interface Film {
 }
 
 /** Records a page that shows these frames at these times and then ends. Returns what was stored. */
-async function filmed(
+async function recordFilm(
   path: string,
   shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
   endMs: number,
-  together?: EncodeQueue,
+  sharedQueue?: EncodeQueue,
 ): Promise<Film> {
   const clock = new TestClock();
   const folder = new PageFolder(path);
@@ -97,8 +97,8 @@ async function filmed(
     done: async () => {},
   };
   const pipeline = new Pipeline({
-    ...{ session: SESSION, folder, encodes: together ?? encodes, sink, clock, log: silentLog },
-    mayHold: () => together !== undefined,
+    ...{ session: SESSION, folder, encodeQueue: sharedQueue ?? encodeQueue, sink, clock, log: silentLog },
+    mayHold: () => sharedQueue !== undefined,
   });
   const [first] = shown;
   assert.ok(first);
@@ -132,10 +132,10 @@ test('the full lifetime of a page that has a single late frame is recorded', asy
   const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
   await journal.take(first);
   clock.advance(3_000);
-  const lived = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
-  const minMs = lived();
+  const elapsedMs = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
+  const minMs = elapsedMs();
   await journal.end();
-  const maxMs = lived();
+  const maxMs = elapsedMs();
   const endMs = segments.at(-1)?.endMs ?? 0;
   assert.ok(minMs >= 4_900);
   assert.ok(endMs > minMs - 500 && endMs < maxMs + 500, `${endMs}, not ${minMs} to ${maxMs}`);
@@ -147,7 +147,7 @@ test('one minute is recorded with the exact duration in the segments and the MP4
   // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
-  const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
+  const { segments, lost } = await recordFilm(join(makeFolder(), 'page'), shown, MINUTE_MS);
   assert.deepEqual(lost, []);
   assert.deepEqual(
     segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
@@ -184,12 +184,12 @@ test('waiting segments are encoded in one process, and each segment can be playe
   const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   // The path contains characters at which a shell or a list of files would split it.
   const path = join(folder, "it's a page");
-  const gathering = new ManualClock();
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
-  const filming = filmed(path, shown, 42_100, queue);
+  const queueClock = new ManualClock();
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), queueClock, silentLog);
+  const filming = recordFilm(path, shown, 42_100, queue);
   // The three segments without changes are encoded as one.
-  await eventually('six segments to wait for their batch', () => gathering.sleeperCount === 6);
-  await gathering.advance(1_000);
+  await eventually('six segments to wait for their batch', () => queueClock.sleeperCount === 6);
+  await queueClock.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(lost, []);
   assert.deepEqual(
@@ -197,7 +197,7 @@ test('waiting segments are encoded in one process, and each segment can be playe
     [...Array.from({ length: 7 }, (_, index) => [index * 6_000, 6_000]), [42_000, 100]],
   );
   assert.equal(readFileSync(runs, 'utf8').split('\n').length - 1, 1);
-  const alone = await filmed(join(folder, 'alone'), shown.slice(0, 1), 1_000);
+  const alone = await recordFilm(join(folder, 'alone'), shown.slice(0, 1), 1_000);
   for (const { init, bytes, startMs, durationsMs } of segments) {
     assert.ok(alone.segments[0]?.init.equals(init), 'the init segment is that of a segment encoded alone');
     const frames = framesOf(Buffer.concat([init, bytes]));
@@ -216,11 +216,11 @@ test('segments are encoded one by one if they cannot be encoded together', async
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
   const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: frameOf(colour, LARGE) }));
-  const gathering = new ManualClock();
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
-  const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
-  await eventually('three segments to wait for their batch', () => gathering.sleeperCount === 3);
-  await gathering.advance(1_000);
+  const queueClock = new ManualClock();
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), queueClock, silentLog);
+  const filming = recordFilm(join(folder, 'page'), shown, 18_000, queue);
+  await eventually('three segments to wait for their batch', () => queueClock.sleeperCount === 3);
+  await queueClock.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(
     segments.map(({ startMs, sizes }) => [startMs, sizes.length]),
@@ -258,7 +258,7 @@ test('a frame that exceeds the size limit is skipped, the gap is reported, and t
   const tab = new FakeTab('tab', small, clock);
   recording.recordPage(tab, 0, { at: clock.now() });
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
-  tab.show(claiming(small, { width: 8_000, height: 8_000 }));
+  tab.show(withClaimedSize(small, { width: 8_000, height: 8_000 }));
   await eventually('the gap to be reported', () => spans.length > 0);
   clock.advance(1_000);
   tab.show(frameOf(GREEN, { width: 64, height: 48 }));
@@ -275,7 +275,11 @@ test('a frame that exceeds the size limit is skipped, the gap is reported, and t
 
 test('a frame of the largest size that a page may have is encoded', async () => {
   const large = { width: 4096, height: 4096 };
-  const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: frameOf(BLUE, large) }], 100);
+  const { segments, lost } = await recordFilm(
+    join(makeFolder(), 'page'),
+    [{ atMs: 0, jpeg: frameOf(BLUE, large) }],
+    100,
+  );
   assert.deepEqual(lost, []);
   assert.deepEqual(segments[0]?.size, large);
 });
@@ -286,7 +290,7 @@ test('the HLS playlist and the segments are valid for several sizes', async () =
     { atMs: 2_500, jpeg: frameOf(GREEN, ODD) },
     { atMs: 9_000, jpeg: frameOf(BLUE, LARGE) },
   ];
-  const { segments } = await filmed(join(makeFolder(), 'page'), shown, 10_200);
+  const { segments } = await recordFilm(join(makeFolder(), 'page'), shown, 10_200);
   const inits = segments.map(({ init }) => init.toString('hex'));
   const runs = [...new Set(inits)];
   const rows = segments.map((segment, index): SegmentRow => {
@@ -314,7 +318,7 @@ test('the HLS playlist and the segments are valid for several sizes', async () =
   for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
   // Each playlist begins with the previous one.
   for (let count = 1; count <= rows.length; count++) {
-    const listed = (some: readonly SegmentRow[]) => playlist({ ...options, segments: some, isComplete: false });
+    const listed = (segments: readonly SegmentRow[]) => playlist({ ...options, segments, isComplete: false });
     const longer = listed(rows.slice(0, count));
     assert.ok(longer.startsWith(listed(rows.slice(0, count - 1))));
     assert.ok(!('errors' in HLS.parse(longer)));
@@ -405,12 +409,12 @@ test('segments are encoded in batches while nobody is watching, and each as it c
   // The clock also runs by itself, so there may be more segments on a slow machine.
   const hasSegments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
-  const goOn = async (count: number): Promise<void> => {
+  const advanceToSegments = async (count: number): Promise<void> => {
     clock.advance(6_000);
     await eventually(`${count} segments`, hasSegments(count));
   };
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
-  for (const count of [1, 2, 3]) await goOn(count);
+  for (const count of [1, 2, 3]) await advanceToSegments(count);
   assert.deepEqual(stored, []);
   await recorder.markWatched(SESSION);
   const before = stored.length;
@@ -427,7 +431,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
 });
 
 /** Returns the same bytes with another size in the frame header. */
-function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
+function withClaimedSize(jpeg: Buffer, { width, height }: Size): Buffer {
   const claimed = Buffer.from(jpeg);
   const at = claimed.indexOf(Buffer.from([0xff, 0xc0]));
   claimed.writeUInt16BE(height, at + 5);
@@ -518,7 +522,7 @@ test('on a full disk, the gap in the recording is reported, and the frames befor
     { atMs: 5_000, jpeg: blue, before: () => rmSync(ballast) },
     { atMs: 7_000, jpeg: red },
   ];
-  const { segments, lost } = await filmed(join(path, 'page'), shown, 8_000);
+  const { segments, lost } = await recordFilm(join(path, 'page'), shown, 8_000);
   assert.equal(
     segments.reduce((sum, segment) => sum + millisecondsOf(segment), 0),
     8_000,

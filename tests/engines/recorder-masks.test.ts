@@ -48,11 +48,11 @@ after(() => bare.close());
 const folder = mkdtempSync(join(tmpdir(), 'berth-masks-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const nothing = async (): Promise<void> => {};
-const nowhere = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
+const discardingSink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
 const workers = new WorkerPool();
 after(() => workers.close());
 const recorder = await Recorder.open({
-  ...{ folder, sink: nowhere, workers, clock: systemClock, log: silentLog, confine: jailedHelper },
+  ...{ folder, sink: discardingSink, workers, clock: systemClock, log: silentLog, confine: jailedHelper },
 });
 after(() => recorder.close());
 const recording = await recorder.record({
@@ -134,7 +134,7 @@ pages.set('/around', html(AROUND));
  * Whether only the field is masked. While fields are moving, for example after a navigation, more is black, and the
  * page is then captured again.
  */
-const isClose = (frame: Frame | undefined): frame is Frame =>
+const isTightlyMasked = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
 test('at most one JPEG block around a field is masked, and the same area for any text', async () => {
@@ -152,7 +152,7 @@ test('at most one JPEG block around a field is masked, and the same area for any
       const frame = await eventually(
         'a frame with the mark',
         () => hub?.newestFrame,
-        newest => newest !== before && isClose(newest) && coloursOf(newest.jpeg).blue > (280 + 40 * mark) * 58,
+        newest => newest !== before && isTightlyMasked(newest) && coloursOf(newest.jpeg).blue > (280 + 40 * mark) * 58,
       );
       assert.ok(frame);
       assert.ok(coloursOf(frame.jpeg).black >= FIELD_PIXELS);
@@ -160,7 +160,7 @@ test('at most one JPEG block around a field is masked, and the same area for any
       const clean = await eventually(
         'a frame without the mark',
         () => hub?.newestFrame,
-        newest => newest !== frame && isClose(newest) && coloursOf(newest.jpeg).blue < 305 * 62,
+        newest => newest !== frame && isTightlyMasked(newest) && coloursOf(newest.jpeg).blue < 305 * 62,
       );
       masked.push(clean?.jpeg ?? NOTHING);
     }

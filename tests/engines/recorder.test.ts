@@ -32,22 +32,22 @@ const STEP_MS = 1_900;
 const LATE_MS = 900;
 /** The number of frames after which a change is visible in the browser. */
 const SHOWN_AFTER_FRAMES = 4;
-const RESTLESS =
+const MOVING_PAGE =
   '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
 
-class Kept implements RecordingSink {
+class MemorySink implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
   /** Spans that were reported before they had ended. */
   readonly going: Array<Span & { readonly page: number }> = [];
-  isAway = false;
+  isUnavailable = false;
   readonly begun = new Set<number>();
   async began({ page }: RecordedPage): Promise<void> {
     this.begun.add(page);
   }
   async keep({ page }: { page: number }, segment: Segment): Promise<void> {
-    if (this.isAway) throw new Error('the store is away');
+    if (this.isUnavailable) throw new Error('the store is away');
     this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
   }
   async span({ page }: RecordedPage, { kind, fromMs, toMs, why }: Span): Promise<void> {
@@ -132,7 +132,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
 }
 
 test('each colour of a page is recorded at the time at which it was painted, until the recording ends', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
@@ -186,7 +186,7 @@ test('each colour of a page is recorded at the time at which it was painted, unt
 });
 
 test('segments of an unchanged page are completed, and a new segment starts when the size of the page changes', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const folder = makeFolder();
   const recorder = await open({ folder, sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
@@ -221,15 +221,15 @@ test('segments of an unchanged page are completed, and a new segment starts when
 });
 
 test('the recording of a killed process is stored, up to the last time at which the process was known to be alive', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
   const beganMs = performance.now();
   const { observing } = await record(killed, 'killed');
   await eventually('the journal to exist', () => readdirSync(join(folder)).includes('killed'));
   const stoodMs = Date.now();
-  const alive = join(folder, 'alive');
-  const aliveMs = (): number => (existsSync(alive) ? Number(readFileSync(alive, 'utf8')) : 0);
+  const aliveFile = join(folder, 'alive');
+  const aliveMs = (): number => (existsSync(aliveFile) ? Number(readFileSync(aliveFile, 'utf8')) : 0);
   await eventually('the recorder to note that it is alive', aliveMs, ms => ms > stoodMs + 1_000);
   await observing.close();
   await killed.close(); // leaves the files unchanged
@@ -248,7 +248,7 @@ test('the recording of a killed process is stored, up to the last time at which 
 });
 
 test('a recording starts at the time its page appeared, holds the first frame over the missed time, and reports the gap', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
   await recorder.markWatched('late');
@@ -265,9 +265,9 @@ test('a recording starts at the time its page appeared, holds the first frame ov
   await recorder.close();
 });
 
-test('a recording pauses while too much is waiting to be stored, reports the pause, and continues afterwards', async () => {
-  const sink = new Kept();
-  sink.isAway = true;
+test('a recording pauses while the storage backlog is too large, reports the pause, and continues afterwards', async () => {
+  const sink = new MemorySink();
+  sink.isUnavailable = true;
   const backlog = { sessionBytes: 60_000 };
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog, backlog });
   const client = await CdpClient.connect(bare.url);
@@ -284,7 +284,7 @@ test('a recording pauses while too much is waiting to be stored, reports the pau
     "clearInterval(drawing); document.body.innerHTML = ''; document.documentElement.style.background = 'rgb(0,0,255)'",
     page,
   );
-  sink.isAway = false;
+  sink.isUnavailable = false;
   // A store that was down is tried again after at most 10 s.
   await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'), Boolean, 60_000);
   await observing.close();
@@ -307,11 +307,11 @@ test('a recording pauses while too much is waiting to be stored, reports the pau
 });
 
 test('the final page after a series of navigations between sites is recorded', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const pages = await openPages({
-    '/moving': RESTLESS,
-    '/blue': `${RESTLESS}<style>html{background:rgb(0,0,255)}</style>`,
+    '/moving': MOVING_PAGE,
+    '/blue': `${MOVING_PAGE}<style>html{background:rgb(0,0,255)}</style>`,
   });
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
@@ -339,7 +339,7 @@ test('the final page after a series of navigations between sites is recorded', a
 });
 
 test('the last frame is held while another tab is in front, and the hidden span is reported', async () => {
-  const sink = new Kept();
+  const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
   const { targetInfos } = await client.send('Target.getTargets');

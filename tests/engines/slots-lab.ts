@@ -27,7 +27,7 @@ export const removeDataDir = (dataDir: string): Promise<void> => rm(dataDir, { r
 export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {}, size = 3): Promise<Slots> {
   const isolation = form === 'process' ? 'process' : 'slot';
   return openSlots({
-    ...{ dataDir, size, isolation, limits: { ...LIMITS, ...limits }, listenIsLoopback: true },
+    ...{ dataDir, size, isolation, limits: { ...LIMITS, ...limits }, isListeningOnLoopback: true },
     ...{ log: silentLog, clock: systemClock },
   });
 }
@@ -58,7 +58,7 @@ export function chromium(place: BoxLayout): Program {
     '--proxy-bypass-list=<-loopback>',
     `--user-data-dir=${place.folder}/p`,
     '--remote-debugging-pipe',
-    ...(place.ownSandbox ? [] : ['--no-sandbox']),
+    ...(place.hasOwnSandbox ? [] : ['--no-sandbox']),
     'about:blank',
   ];
   return { executable, args, mounts: [] };
@@ -76,7 +76,7 @@ export const startGuest = (slots: Slots, session = newSession()): Promise<Box> =
   slots.start(startOptions(session), AbortSignal.timeout(START_WITHIN_MS));
 
 /** Runs the code in the guest, as the body of an async function. */
-export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {
+export async function runInGuest(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   try {
     return (await pipe.call('run', { code })).value;
@@ -86,7 +86,7 @@ export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): 
 }
 
 /** Sends code without waiting for an answer, for code that ends the guest. */
-export function throwIn(box: Box, code: string): void {
+export function sendWithoutReply(box: Box, code: string): void {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   pipe.call('run', { code }).catch(() => {});
   void box.whenGone.then(() => pipe.close());

@@ -13,7 +13,7 @@ if (!dataDir || (isolation !== 'auto' && isolation !== 'slot' && isolation !== '
 const warnings: unknown[] = [];
 const log = { ...silentLog, warn: (event: string, fields: unknown) => void warnings.push({ event, fields }) };
 const common = { dataDir, isolation, size: Number(size), limits: LIMITS, log, clock: systemClock } as const;
-const options = { ...common, listenIsLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
+const options = { ...common, isListeningOnLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
 const told = await openSlots(options).then(
   async slots => {
     await slots.close();

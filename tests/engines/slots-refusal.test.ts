@@ -84,7 +84,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);
   });
 
-  test('a Chromium that fails to start is refused with its output, and nothing of its box remains', () => {
+  test('opening slots with a Chromium that fails to start fails with its output, and nothing of the box remains', () => {
     const fake = join(dataDir, 'browser');
     writeFileSync(fake, '#!/usr/lib/no-such-interpreter\n');
     chmodSync(fake, 0o755);

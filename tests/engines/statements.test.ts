@@ -20,18 +20,18 @@ const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '
  * One statement reads the limits. Another one calls the function that locks the application, counts its sessions, holds
  * credit and inserts the row, in a transaction of its own.
  */
-const PLACE_MAX = 2;
+const PLACE_STATEMENTS_MAX = 2;
 /**
  * The statements read the operation together with the grants, insert the row, record the dispatch, read the signing
  * key, and record the end with its receipt. Another statement, sent after the end was written, wakes readers of the
  * event feed.
  */
-const INVOKE_MAX = 7;
+const INVOKE_STATEMENTS_MAX = 7;
 /**
  * A price is held in the transaction that inserts the row, which adds three statements: its begin, the hold, and its
  * commit.
  */
-const PRICED_INVOKE_MAX = 10;
+const PRICED_INVOKE_STATEMENTS_MAX = 10;
 
 const scope = new Scope();
 after(() => scope.close());
@@ -54,7 +54,7 @@ const granted = await server.operate('credits', 'grant', '-', '1000', '--reason'
 assert.equal(granted.code, 0, granted.stderr);
 
 /** Returns the statements of the round that sent the fewest. */
-async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> {
+async function fewestStatements(work: () => Promise<unknown>): Promise<readonly string[]> {
   let shortest: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
     const sent = await counter.during(work);
@@ -66,13 +66,13 @@ async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> 
 const assertAtMost = (sent: readonly string[], max: number): void =>
   assert.ok(sent.length <= max && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
 
-test(`a metered session is placed with ${PLACE_MAX} statements, the last of which also places the credit hold`, async () => {
+test(`a metered session is placed with ${PLACE_STATEMENTS_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
   const sent = await counter.during(async () => {
     ({ id } = await server.createSession({ keepAlive: true }));
   });
   const placing = sent.filter(text => text.includes('kept plan'));
-  assert.equal(placing.length, PLACE_MAX, placing.join('\n'));
+  assert.equal(placing.length, PLACE_STATEMENTS_MAX, placing.join('\n'));
   assert.match(placing[0] ?? '', /^select .+ from "application_limits" where "application_id" = \$1$/);
   assert.match(placing[1] ?? '', /^select .+\s+from place_session\(/);
   const more = sent.filter(text => /insert into "?(credit_|sessions)|update "?credit_|hold_credit/.test(text));
@@ -97,8 +97,8 @@ test('the end of a metered session settles its credit in one statement', async (
 });
 
 for (const [price, max] of [
-  [0, INVOKE_MAX],
-  [7, PRICED_INVOKE_MAX],
+  [0, INVOKE_STATEMENTS_MAX],
+  [7, PRICED_INVOKE_STATEMENTS_MAX],
 ] as const)
   test(`a call of an HTTP operation with a price of ${price} sends at most ${max} statements`, async () => {
     const owner = await Owner.of(server);
@@ -107,7 +107,7 @@ for (const [price, max] of [
       ...{ binding: { method: 'GET', url: `${upstream.url}/read` }, price: { microCredits: price } },
     });
     const { key } = await keyWith(server);
-    const sent = await fewest(async () => {
+    const sent = await fewestStatements(async () => {
       const { body, text } = await invoke(server, key, `read.at${price}`, {});
       assert.equal(body.status, 'succeeded', text);
       assert.equal(body.cost.captured, price);

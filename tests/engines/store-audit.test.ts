@@ -24,7 +24,7 @@ const entry = (more: Partial<NewAuditRow> = {}): NewAuditRow => ({
   ...more,
 });
 
-async function asking<T>(login: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withClient<T>(login: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(login);
   await client.connect();
   try {
@@ -34,7 +34,8 @@ async function asking<T>(login: pg.ClientConfig, work: (client: pg.Client) => Pr
   }
 }
 
-const sqlAt = (login: pg.ClientConfig, text: string) => asking(login, async client => (await client.query(text)).rows);
+const runSql = (login: pg.ClientConfig, text: string) =>
+  withClient(login, async client => (await client.query(text)).rows);
 
 const CHANGES = [
   `update audit_entries set action = 'other'`,
@@ -55,8 +56,8 @@ describe('the audit log', () => {
   });
   after(() => scope.close());
 
-  const asServer = (text: string) =>
-    asking(login, async client => {
+  const runSqlAsServer = (text: string) =>
+    withClient(login, async client => {
       const { rows } = await client.query(
         `select 'berth_server_' || oid as role from pg_database where datname = current_database()`,
       );
@@ -117,18 +118,18 @@ describe('the audit log', () => {
       'create table more (id int)',
       'select * from berth_migrations',
     ])
-      await assert.rejects(asServer(change), /permission denied|must be owner/, change);
+      await assert.rejects(runSqlAsServer(change), /permission denied|must be owner/, change);
   });
 
   it('even the owner of the tables cannot change entries while the triggers exist', async () => {
-    for (const change of CHANGES) await assert.rejects(sqlAt(login, change), /never changed/, change);
+    for (const change of CHANGES) await assert.rejects(runSql(login, change), /never changed/, change);
   });
 
   it('the server role can insert, update and delete in tables that a later migration creates', async () => {
-    await sqlAt(login, 'create table later (id bigint generated always as identity primary key, word text)');
-    await (await openStore({ dataDir, log: silentLog, clock, beside: true })).close();
-    await asServer(`insert into later (word) values ('a'); update later set word = 'b'; delete from later`);
-    await sqlAt(login, 'drop table later');
+    await runSql(login, 'create table later (id bigint generated always as identity primary key, word text)');
+    await (await openStore({ dataDir, log: silentLog, clock, isBesideServer: true })).close();
+    await runSqlAsServer(`insert into later (word) values ('a'); update later set word = 'b'; delete from later`);
+    await runSql(login, 'drop table later');
   });
 
   it('entries can be deleted only by age, and only up to the newest seal of that age', async () => {
@@ -138,7 +139,7 @@ describe('the audit log', () => {
     const forget = () => store.audit.forget(1000);
     assert.equal(await forget(), 0, 'nothing is sealed yet');
     const seal = (number: number, first: number, last: number, days: number) =>
-      asServer(`insert into audit_seals values ('${applicationId}', ${number}, ${first}, ${last}, '{}', 'x',
+      runSqlAsServer(`insert into audit_seals values ('${applicationId}', ${number}, ${first}, ${last}, '{}', 'x',
         now() - interval '${days} days')`);
     await seal(1, 1, 1, 499);
     await seal(2, 2, 2, 449);
@@ -163,8 +164,8 @@ describe("the audit log in an operator's database", () => {
       ['maker', 'createrole', true],
       ['plain', 'nocreaterole', false],
     ] as const) {
-      await sqlAt(admin, `create role ${user} login password 'secret' ${right}`);
-      await sqlAt(admin, `create database ${user} owner ${user}`);
+      await runSql(admin, `create role ${user} login password 'secret' ${right}`);
+      await runSql(admin, `create database ${user} owner ${user}`);
       const url = new URL(server.url.reveal());
       Object.assign(url, { username: user, password: 'secret', pathname: `/${user}` });
       const options = { databaseUrl: new Secret(url.href), dataDir: temporaryFolder(scope, 'unused'), log: silentLog };
@@ -175,7 +176,7 @@ describe("the audit log in an operator's database", () => {
         await store.close();
       }
       for (const change of CHANGES)
-        await assert.rejects(sqlAt({ connectionString: url.href }, change), /never changed/, change);
+        await assert.rejects(runSql({ connectionString: url.href }, change), /never changed/, change);
     }
   });
 });

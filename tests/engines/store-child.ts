@@ -10,17 +10,17 @@ const [what, dataDir = ''] = process.argv.slice(2);
 
 async function start(): Promise<{ close(): Promise<void> | void }> {
   if (what === 'lock') return lockDataFolder(dataDir, { waitMs: 0 });
-  const beside = what === 'command';
-  const store = await openStore({ dataDir, log: silentLog, clock: systemClock, beside, lockWaitMs: 0 });
+  const isBesideServer = what === 'command';
+  const store = await openStore({ dataDir, log: silentLog, clock: systemClock, isBesideServer, lockWaitMs: 0 });
   await store.ping();
   return store;
 }
 
 try {
-  const thing = await start();
+  const closeable = await start();
   console.log('ready');
   process.stdin.once('end', async () => {
-    await thing.close();
+    await closeable.close();
     console.log('closed');
   });
   process.stdin.resume();

@@ -82,14 +82,14 @@ describe('contexts in the store', () => {
       source: 'session',
       partial: false,
       sizeBytes: 7,
-      archive: { of: id, checksum: Buffer.alloc(32) },
+      archive: { versionId: id, checksum: Buffer.alloc(32) },
       cookiesOf: id,
     },
     ...more,
   });
 
   const keepParams = (id: VersionId, more: Partial<VersionFacts> = {}, now = NOW) => ({
-    ...{ id, now, earlier: { max: 5, until: addMs(now, 7 * DAY_MS) }, facts: facts(id, more) },
+    ...{ id, now, earlierVersions: { max: 5, until: addMs(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
   /** Saves a version with its own objects. */
@@ -108,13 +108,13 @@ describe('contexts in the store', () => {
       versions.map(({ version, expiresAt }) => [version, expiresAt?.getTime()]),
       [8, 7, 6, 5, 4, 3].map(version => [version, version === 8 ? undefined : LATER.getTime()]),
     );
-    const going = await store.contexts.removable(NOW, 10);
+    const going = await store.contexts.takeRemovable(NOW, 10);
     assert.equal(going.length, 2);
     assert.ok(going.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
-    assert.deepEqual(await store.contexts.removable(NOW, 10), [], 'their removal has already begun');
-    assert.equal((await store.contexts.removable(addMs(NOW, 3_600_000), 10)).length, 2, 'an interrupted removal');
+    assert.deepEqual(await store.contexts.takeRemovable(NOW, 10), [], 'their removal has already begun');
+    assert.equal((await store.contexts.takeRemovable(addMs(NOW, 3_600_000), 10)).length, 2, 'an interrupted removal');
     await store.contexts.forget(going.map(({ id }) => id));
-    const later = await store.contexts.removable(LATER, 10);
+    const later = await store.contexts.takeRemovable(LATER, 10);
     assert.equal(later.length, 5, 'the week for which earlier versions are kept is over');
     await store.contexts.forget(later.map(({ id }) => id));
     assert.deepEqual(
@@ -128,19 +128,23 @@ describe('contexts in the store', () => {
     const first = await keep(context);
     for (let made = 0; made < 4; made++) await keep(context);
     const restored = newId<VersionId>(NOW);
-    const shared = { archive: { of: first, checksum: Buffer.alloc(32) }, cookiesOf: first, source: 'restore' as const };
+    const shared = {
+      archive: { versionId: first, checksum: Buffer.alloc(32) },
+      cookiesOf: first,
+      source: 'restore' as const,
+    };
     assert.ok(await store.contexts.keep(application, context, keepParams(restored, shared)));
     const partial = newId<VersionId>(NOW);
     const reserve = { id: partial, source: 'session', archiveOf: first, now: NOW, until: LATER } as const;
     assert.ok(await store.contexts.reserve(application, context, reserve));
     for (let made = 0; made < 2; made++) await keep(context);
-    const going = await store.contexts.removable(NOW, 10);
+    const going = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
       going.find(({ id }) => id === first),
       { id: first, applicationId: application, contextId: context },
     );
     await store.contexts.abandon(partial, NOW);
-    const abandoned = await store.contexts.removable(NOW, 10);
+    const abandoned = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
       abandoned.map(({ id, archiveOf, cookiesOf }) => ({ id, archiveOf, cookiesOf })),
       [{ id: partial, archiveOf: undefined, cookiesOf: partial }],
@@ -151,7 +155,7 @@ describe('contexts in the store', () => {
     const owner = await anApplication();
     const context = await aContext({ owner });
     const first = await keep(context, owner);
-    const shared = { archive: { of: first, checksum: Buffer.alloc(32) }, partial: true } as const;
+    const shared = { archive: { versionId: first, checksum: Buffer.alloc(32) }, partial: true } as const;
     const bytes = () => store.storedBytes.ofApplication(owner);
     for (let made = 0; made < 6; made++) {
       const partial = newId<VersionId>(NOW);
@@ -162,7 +166,7 @@ describe('contexts in the store', () => {
     assert.ok(kept.every(({ id }) => id !== first));
     assert.ok(await store.contexts.destroy(owner, context, NOW));
     assert.equal(await bytes(), 0);
-    await store.contexts.forget((await store.contexts.removable(NOW, 100)).map(({ id }) => id));
+    await store.contexts.forget((await store.contexts.takeRemovable(NOW, 100)).map(({ id }) => id));
   });
 
   it('a destroyed context has no versions and accepts no saves or sessions', async () => {
@@ -179,7 +183,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contexts.reserve(application, context, reserve), false);
     assert.equal(await store.contexts.keep(application, context, keepParams(newId<VersionId>(NOW))), undefined);
     assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { opened: false });
-    const going = await store.contexts.removable(NOW, 10);
+    const going = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
       going.map(({ id }) => id),
       [version],
@@ -225,8 +229,8 @@ describe('contexts in the store', () => {
       return store.contexts
         .keep(application, context, keepParams(id, { sessionId: session }), {
           id: session,
-          events: ({ overtook }) => {
-            events.push(overtook?.sessionId ?? 'nothing');
+          events: ({ overtakenVersion }) => {
+            events.push(overtakenVersion?.sessionId ?? 'nothing');
             return [];
           },
         })

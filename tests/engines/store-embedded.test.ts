@@ -19,7 +19,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { folderOwner, lockDataFolder } from '../../server/engines/store/data-folder.ts';
+import { findFolderOwner, lockDataFolder } from '../../server/engines/store/data-folder.ts';
 import { dataFolderStatus } from '../../server/engines/store/data-folder-status.ts';
 import { clusterFolder } from '../../server/engines/store/embedded/cluster.ts';
 import { findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
@@ -27,7 +27,7 @@ import { postgresIdentity } from '../../server/engines/store/embedded/identity.t
 import { isResponding } from '../../server/engines/store/embedded/is-responding.ts';
 import { linkLibraries } from '../../server/engines/store/embedded/link-libraries.ts';
 import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
-import { boundServerLog } from '../../server/engines/store/embedded/server-log.ts';
+import { rotateServerLog } from '../../server/engines/store/embedded/server-log.ts';
 import { serverArguments } from '../../server/engines/store/embedded/settings.ts';
 import { makeSocketFolder } from '../../server/engines/store/embedded/socket-folder.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
@@ -43,13 +43,13 @@ import { pollUntil } from '../../server/kit/wait.ts';
 import {
   end,
   isRunning,
-  type Recorded,
+  type RecordingLog,
   recordingLog,
   STEP_MS,
   spawnPlain,
   startHelper,
   temporaryFolder,
-  untilGone,
+  waitUntilGone,
 } from './store-fixtures.ts';
 
 const whole = new Scope();
@@ -75,10 +75,10 @@ const copySeed = (): void => {
 
 const open = async (more: Partial<StoreOptions> = {}): Promise<Store> => {
   const store = await openStore({ dataDir, log: silentLog, clock: systemClock, lockWaitMs: 0, ...more });
-  return scope.own({ ...store, close: onceOnly(store) });
+  return scope.own({ ...store, close: closeOnce(store) });
 };
 
-const onceOnly = (store: Store): (() => Promise<void>) => {
+const closeOnce = (store: Store): (() => Promise<void>) => {
   let closing: Promise<void> | undefined;
   return () => {
     closing ??= Promise.resolve(store.close());
@@ -95,15 +95,15 @@ const addAccount = async (store: Store): Promise<AccountId> => {
 /** Whether PostgreSQL was replaced. Backends of a dead postmaster may still answer for a moment. */
 const isReplaced = (pid: number): boolean =>
   !isRunning(pid) && ![undefined, pid].includes(findPostmaster(dataDir)?.pid);
-const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
+const eventsOf = (log: RecordingLog): string[] => log.lines.map(line => line.event);
 
 describe('data folder lock', () => {
   it('the data folder lock has one owner, reports the owner to the next caller, and can be acquired again after its release', async () => {
     const lock = await lockDataFolder(dataDir, { waitMs: 0 });
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
-    assert.deepEqual(await folderOwner(dataDir), { pid: process.pid, role: 'server' });
+    assert.deepEqual(await findFolderOwner(dataDir), { pid: process.pid, role: 'server' });
     await lock.close();
-    assert.equal(await folderOwner(dataDir), undefined);
+    assert.equal(await findFolderOwner(dataDir), undefined);
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
@@ -238,7 +238,7 @@ describe('a server on the embedded PostgreSQL', () => {
     const pid = postmaster();
     process.kill(pid, 'SIGKILL');
     await store.close();
-    await untilGone(pid);
+    await waitUntilGone(pid);
     assert.equal(findPostmaster(dataDir), undefined);
   });
 
@@ -274,7 +274,7 @@ describe('a server on the embedded PostgreSQL', () => {
       open(),
       error => isFault(error, 'database_unreachable') && /no_such_setting/.test(error.message),
     );
-    assert.equal(await folderOwner(dataDir), undefined);
+    assert.equal(await findFolderOwner(dataDir), undefined);
   });
 
   it('the cluster of another major version is refused and not changed', async () => {
@@ -324,14 +324,14 @@ describe('first start', () => {
     control.abort(new Error('enough'));
     await assert.rejects(opening, /enough|abort/);
     assert.equal(findPostmaster(dataDir), undefined);
-    assert.equal(await folderOwner(dataDir), undefined);
+    assert.equal(await findFolderOwner(dataDir), undefined);
   });
 });
 
 describe('orphaned PostgreSQL', () => {
   beforeEach(copySeed);
 
-  const orphan = async (): Promise<number> => {
+  const startOrphan = async (): Promise<number> => {
     const binaries = await findBinaries();
     assert.ok(binaries);
     const identity = await postgresIdentity(dataDir);
@@ -348,18 +348,18 @@ describe('orphaned PostgreSQL', () => {
   };
 
   it('an orphaned PostgreSQL is adopted by the next server, and stops when that server is closed', async () => {
-    const pid = await orphan();
+    const pid = await startOrphan();
     const log = recordingLog();
     const store = await open({ log });
     assert.equal(postmaster(), pid);
     assert.ok(eventsOf(log).includes('postgres.adopted'));
     await addAccount(store);
     await store.close();
-    await untilGone(pid);
+    await waitUntilGone(pid);
   });
 
   it('an orphaned PostgreSQL that was adopted is replaced when it dies', async () => {
-    const pid = await orphan();
+    const pid = await startOrphan();
     const store = await open();
     const id = await addAccount(store);
     process.kill(pid, 'SIGKILL');
@@ -370,8 +370,8 @@ describe('orphaned PostgreSQL', () => {
   });
 
   it('an orphaned PostgreSQL is used by a command and left running', async () => {
-    const pid = await orphan();
-    const command = await open({ beside: true });
+    const pid = await startOrphan();
+    const command = await open({ isBesideServer: true });
     await addAccount(command);
     await command.close();
     assert.equal(postmaster(), pid);
@@ -385,19 +385,19 @@ describe('a command', () => {
   it('a command works alongside a running server and does not stop the PostgreSQL of the server', async () => {
     const server = await open();
     const pid = postmaster();
-    const command = await open({ beside: true });
+    const command = await open({ isBesideServer: true });
     const id = await addAccount(command);
     await command.close();
     assert.equal(postmaster(), pid);
     assert.equal((await server.accounts.first())?.id, id);
-    assert.equal((await folderOwner(dataDir)) !== undefined, true);
+    assert.equal((await findFolderOwner(dataDir)) !== undefined, true);
   });
 
   it('a command does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
-    const command = await open({ beside: true });
+    const command = await open({ isBesideServer: true });
     await command.ping();
     await command.close();
     assert.equal(postmaster(), pid);
@@ -407,17 +407,17 @@ describe('a command', () => {
   });
 
   it('a command starts PostgreSQL itself if there is no server, and stops it afterwards', async () => {
-    const command = await open({ beside: true });
+    const command = await open({ isBesideServer: true });
     await addAccount(command);
     const pid = postmaster();
     await command.close();
     assert.ok(!isRunning(pid));
-    assert.equal(await folderOwner(dataDir), undefined);
+    assert.equal(await findFolderOwner(dataDir), undefined);
   });
 
   it('a command waits for other commands', async () => {
     const work = async (): Promise<AccountId> => {
-      const command = await open({ beside: true, lockWaitMs: 2 * STEP_MS });
+      const command = await open({ isBesideServer: true, lockWaitMs: 2 * STEP_MS });
       const id = await addAccount(command);
       await command.close();
       return id;
@@ -442,7 +442,7 @@ describe('a command', () => {
     assert.equal(await command.line(), 'ready');
     const pid = postmaster();
     await end(command.child, 'SIGKILL');
-    await untilGone(pid);
+    await waitUntilGone(pid);
   });
 });
 
@@ -473,21 +473,21 @@ describe('socket folder', () => {
     const place = await makeSocketFolder(folder, owner);
     scope.defer(() => rmSync(place, { recursive: true, force: true }));
     chmodSync(place, 0o755);
-    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
     rmSync(place, { recursive: true });
     symlinkSync(dataDir, place);
-    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
     rmSync(place);
     writeFileSync(place, '');
-    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
     rmSync(place);
     mkdirSync(place, { mode: 0o700 });
     assert.equal(await makeSocketFolder(folder, owner), place);
     if (owner.uid !== 0) return;
     chownSync(place, 1, 1);
-    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
   });
-  const unsafe = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
+  const isUnsafeFolder = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
 });
 
 describe('PostgreSQL binaries', () => {
@@ -500,7 +500,7 @@ describe('PostgreSQL binaries', () => {
     );
 
   /** A copy of the package as npm installs it without install scripts: all files, but no links. */
-  const unlinkedCopy = (): string => {
+  const copyWithoutLinks = (): string => {
     const root = join(dataDir, 'package');
     cpSync(packageRoot, root, { recursive: true, verbatimSymlinks: true });
     for (const name of linksIn(root)) rmSync(join(root, 'native', 'lib', name));
@@ -508,7 +508,7 @@ describe('PostgreSQL binaries', () => {
   };
 
   it('the PostgreSQL binaries can run after several concurrent callers have created the library links', async () => {
-    const root = unlinkedCopy();
+    const root = copyWithoutLinks();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
     await Promise.all(Array.from({ length: 5 }, () => linkLibraries(root)));
@@ -572,7 +572,7 @@ describe('log of PostgreSQL', () => {
     const store = await open();
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });
-    await boundServerLog(dataDir, 1_000);
+    await rotateServerLog(dataDir, 1_000);
     assert.ok(statSync(path).size < 5_000); // PostgreSQL may log something at this moment.
     assert.ok(statSync(`${path}.1`).size >= 5_000);
     await store.close();

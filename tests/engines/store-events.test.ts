@@ -121,11 +121,11 @@ describe('session events', () => {
     const by = { kind: 'agentKey', id: keyId } as const;
     await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, addMs(NOW, 1));
     await store.sessions.markRunning(id, addMs(NOW, 12));
-    await store.sessions.clientConnected(id, addMs(NOW, 20), 1);
-    await store.sessions.clientConnected(id, addMs(NOW, 21), 2);
-    await store.sessions.clientDisconnected(id, addMs(NOW, 22), 1);
+    await store.sessions.recordClientConnected(id, addMs(NOW, 20), 1);
+    await store.sessions.recordClientConnected(id, addMs(NOW, 21), 2);
+    await store.sessions.recordClientDisconnected(id, addMs(NOW, 22), 1);
     await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, addMs(NOW, 30));
-    await store.sessions.lastClientDisconnected(id, addMs(NOW, 2040), addMs(NOW, 40));
+    await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 2040), addMs(NOW, 40));
     await store.sessions.decideEnd(id, { ...RELEASED, by }, addMs(NOW, 50));
     await store.sessions.finish(id, addMs(NOW, 1500), 77);
     const service = { kind: 'service' };
@@ -161,10 +161,10 @@ describe('session events', () => {
     await store.downloads.begin({ ...partial, state: 'running' });
     await store.sessions.decideEnd(row.id, RELEASED, addMs(NOW, 50));
     await store.sessions.finish(row.id, addMs(NOW, 60), 0);
-    const isCompleted = () => store.downloads.complete(whole, anOutboxRow(whole), SERVICE, () => {});
-    const isFailed = () => store.downloads.fail(row.id, partial.guid, 'it is partial', addMs(NOW, 80), SERVICE);
+    const completeDownload = () => store.downloads.complete(whole, anOutboxRow(whole), SERVICE, () => {});
+    const failDownload = () => store.downloads.fail(row.id, partial.guid, 'it is partial', addMs(NOW, 80), SERVICE);
     assert.deepEqual(
-      [await isCompleted(), await isCompleted(), await isFailed(), await isFailed()],
+      [await completeDownload(), await completeDownload(), await failDownload(), await failDownload()],
       [...[true, false], ...[true, false]],
     );
     const { id: downloadId, filename, mimeType, size } = whole;
@@ -207,8 +207,8 @@ describe('session events', () => {
     assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
     await store.sessions.finish(row.id, NOW, 0);
     await store.sessions.finish(row.id, NOW, 0);
-    await store.sessions.clientConnected(row.id, NOW);
-    await store.sessions.lastClientDisconnected(row.id, undefined, NOW);
+    await store.sessions.recordClientConnected(row.id, NOW);
+    await store.sessions.recordLastClientDisconnected(row.id, undefined, NOW);
     await store.sessions.setBox(row.id, {}, NOW);
     await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: {} });
     assert.deepEqual(
@@ -348,7 +348,7 @@ describe('session events', () => {
         from generate_series(1, 998)`,
       [row.id, row.applicationId],
     );
-    for (let round = 0; round < 3; round++) await store.sessions.clientConnected(row.id, NOW);
+    for (let round = 0; round < 3; round++) await store.sessions.recordClientConnected(row.id, NOW);
     await store.sessions.decideEnd(row.id, RELEASED, NOW);
     await store.sessions.finish(row.id, NOW, 0);
     const types = (await eventsOf(row)).map(({ type }) => type);

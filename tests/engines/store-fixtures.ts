@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Binaries, findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
-import { type PostgresUser, postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { type PostgresIdentity, postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
 import { PROGRAM_ENVIRONMENT, runProgram } from '../../server/engines/store/run-program.ts';
 import { type Clock, systemClock } from '../../server/kit/clock.ts';
 import type { Log, LogFields } from '../../server/kit/log.ts';
@@ -25,14 +25,14 @@ export function temporaryFolder(scope: Scope, name: string): string {
   return folder;
 }
 
-export interface Recorded extends Log {
+export interface RecordingLog extends Log {
   readonly lines: ReadonlyArray<{ event: string; fields: LogFields | undefined }>;
 }
 
-export function recordingLog(): Recorded {
+export function recordingLog(): RecordingLog {
   const lines: Array<{ event: string; fields: LogFields | undefined }> = [];
   const add = (event: string, fields?: LogFields): void => void lines.push({ event, fields });
-  const log: Recorded = { lines, debug: add, info: add, warn: add, error: add, with: () => log };
+  const log: RecordingLog = { lines, debug: add, info: add, warn: add, error: add, with: () => log };
   return log;
 }
 
@@ -47,7 +47,7 @@ export const isRunning = (pid: number): boolean => {
   }
 };
 
-export const untilGone = (pid: number): Promise<true> =>
+export const waitUntilGone = (pid: number): Promise<true> =>
   pollUntil(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
 /** Sends the signal if the process still exists. It may have ended because its connection was closed. */
@@ -115,7 +115,7 @@ export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   };
 }
 
-async function initForeign(folder: string, binaries: Binaries, identity: PostgresUser): Promise<void> {
+async function initForeign(folder: string, binaries: Binaries, identity: PostgresIdentity): Promise<void> {
   const arguments_ = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
   const script = `printf %s '${PASSWORD}' > ${folder}/password && exec "$@"`;
   const initdb = [join(binaries.folder, 'initdb'), ...arguments_, `--pwfile=${folder}/password`];
@@ -129,20 +129,20 @@ async function startForeign(
   folder: string,
   port: number,
   binaries: Binaries,
-  who: PostgresUser,
+  who: PostgresIdentity,
 ): Promise<ChildProcess> {
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
   for (let attempt = 0; ; attempt += 1) {
     const command = who.wrapWithDeathSignal([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
     const child = spawnPlain(command);
-    if (await saysReady(child)) return child;
+    if (await waitUntilReady(child)) return child;
     if (attempt === 50) throw new Error('the second PostgreSQL did not start in 50 attempts');
     await systemClock.sleep(100);
   }
 }
 
-async function saysReady(child: ChildProcess): Promise<boolean> {
+async function waitUntilReady(child: ChildProcess): Promise<boolean> {
   if (!child.stderr) throw new Error('the PostgreSQL process was started without a pipe for stderr');
   for await (const line of createInterface(child.stderr)) {
     if (!line.includes('ready to accept connections')) continue;

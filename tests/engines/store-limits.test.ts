@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { FleetRates } from '../../server/domain/limits/fleet-rates.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
-import type { Place, WaitingCreate } from '../../server/engines/store/rows/line.ts';
+import type { QueuePosition, WaitingCreate } from '../../server/engines/store/rows/line.ts';
 import type { PlaceOptions } from '../../server/engines/store/rows/place.ts';
 import type { RequestRateRows } from '../../server/engines/store/rows/request-rates.ts';
 import type { NewSession, PlaceOutcome, SessionRow } from '../../server/engines/store/rows/sessions.ts';
@@ -80,7 +80,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
       return id;
     };
-    const placedBy = async (placing: Promise<PlaceOutcome>): Promise<SessionRow> => {
+    const assertPlaced = async (placing: Promise<PlaceOutcome>): Promise<SessionRow> => {
       const result = await placing;
       assert.ok('placed' in result, JSON.stringify(result));
       return result.placed;
@@ -125,54 +125,54 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('the queue of a fleet', () => {
-      const joins = (
+      const joinQueue = (
         applicationId: ApplicationId,
         hostId: HostId,
         change: Partial<WaitingCreate> = {},
         maxWaiting = 10,
       ) => store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, maxWaiting);
-      const joined = async (...asked: Parameters<typeof joins>): Promise<Place> => {
-        const place = await joins(...asked);
+      const joinSuccessfully = async (...asked: Parameters<typeof joinQueue>): Promise<QueuePosition> => {
+        const place = await joinQueue(...asked);
         return 'turn' in place ? place : assert.fail('the queue was full');
       };
-      const place = (applicationId: ApplicationId, hostId: HostId, line: Partial<Place> = {}) =>
+      const place = (applicationId: ApplicationId, hostId: HostId, line: Partial<QueuePosition> = {}) =>
         store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
       const order = async () => (await store.line.list(100)).map(({ place }) => place);
 
       it('the queue gives free slots to its first create, and alternates between applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
-        const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
-        const third = await joined(b, hostId);
+        const [first, second] = [await joinSuccessfully(a, hostId), await joinSuccessfully(a, hostId)];
+        const third = await joinSuccessfully(b, hostId);
         assert.deepEqual(await order(), [first.place, third.place, second.place]);
         assert.deepEqual(await store.line.positionOf(a, second), { position: 2, waiting: 2 });
         const late = await place(b, hostId);
         assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
         assert.ok('full' in (await place(a, hostId, second)));
         // two slots are free, one for each of the first two creates in the queue
-        await placedBy(place(b, hostId, third));
+        await assertPlaced(place(b, hostId, third));
         assert.deepEqual(await order(), [first.place, second.place]);
-        const { id } = await placedBy(place(a, hostId, first));
+        const { id } = await assertPlaced(place(a, hostId, first));
         assert.ok('full' in (await place(a, hostId, second)));
         await end(id);
-        await placedBy(place(a, hostId, second));
+        await assertPlaced(place(a, hostId, second));
         assert.deepEqual(await order(), []);
       });
 
       it('other applications are not delayed while creates wait for another region or for the limit of their application', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
-        const far = await joined(a, hostId, { region: 'far' });
-        const limited = await joined(a, hostId, { why: 'concurrent', refused: { why: 'concurrent' } });
+        const far = await joinSuccessfully(a, hostId, { region: 'far' });
+        const limited = await joinSuccessfully(a, hostId, { why: 'concurrent', refused: { why: 'concurrent' } });
         const behind = await place(a, hostId);
         assert.deepEqual('behind' in behind && behind.behind, { why: 'concurrent' });
-        await placedBy(place(b, hostId));
+        await assertPlaced(place(b, hostId));
         for (const { place } of [far, limited]) await store.line.leave(place);
       });
 
       it('the queue holds no more creates of an application than its limit, even when creates join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
-        const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
+        const all = await Promise.all([1, 2, 3, 4].map(() => joinQueue(application, hostId, {}, 2)));
         const places = all.flatMap(one => ('turn' in one ? [one] : []));
         assert.equal(places.length, 2);
         assert.equal(await store.line.waitingOf(application), 2);
@@ -180,7 +180,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.ok(first && second);
         await store.line.leave(first.place);
         const rest = { applicationId: application, hostId, region: null, why: 'host', refused: FULL };
-        await store.line.keep([{ ...rest, ...first }], [{ ...rest, ...second }]);
+        await store.line.refresh([{ ...rest, ...first }], [{ ...rest, ...second }]);
         assert.deepEqual(await order(), [first.place, second.place]);
         for (const { place } of places) await store.line.leave(place);
       });
@@ -261,12 +261,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         // The embedded database allows only one Berth server, so with it both hosts share one store. With an external
         // database, a second store takes the place of a second process.
         const other = options.databaseUrl ? await openStore(options) : store;
-        const arrive = (index: number) =>
+        const placeAlternately = (index: number) =>
           (index % 2 ? store : other).sessions.place(
             newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
             within(NOW, { maxConcurrent: 10 }),
           );
-        const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
+        const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => placeAlternately(index)));
         if (other !== store) await other.close();
         const placed = responses.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
         assert.deepEqual(
@@ -291,14 +291,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           const row = newSession({ applicationId, hostId, id: newId<SessionId>(at), createdAt: at });
           return store.sessions.place(row, within(at, { maxCreatesPerMinute: 2 }));
         };
-        await end((await placedBy(create(0))).id);
-        await end((await placedBy(create(30))).id);
+        await end((await assertPlaced(create(0))).id);
+        await end((await assertPlaced(create(30))).id);
         const refused = await create(59);
         assert.ok('over' in refused);
         assert.deepEqual(refused.over, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
-        await placedBy(create(60));
+        await assertPlaced(create(60));
         assert.ok('over' in (await create(89)));
-        await placedBy(create(90));
+        await assertPlaced(create(90));
       });
 
       it('a create that waited in the queue is counted from the time of its placement', async () => {
@@ -361,12 +361,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
           store.sessions.place(newSession({ applicationId, hostId }), within(NOW, { maxConcurrent }));
-        const standing = await placedBy(create(one, 1));
+        const standing = await assertPlaced(create(one, 1));
         assert.ok('over' in (await create(one, 1)));
         assert.deepEqual(await create(two, 1), { full: { slots: 1, used: 1 } });
         assert.ok('over' in (await create(two, 0)));
         await end(standing.id);
-        await placedBy(create(two, 1));
+        await assertPlaced(create(two, 1));
       });
 
       it('the current limits are returned with a placed session, and no session is placed if the terms callback throws', async () => {
@@ -388,7 +388,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('the expiresAt of the terms is stored instead of the expiresAt of the row', async () => {
         const expiresAt = addMs(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
-        const placed = await placedBy(
+        const placed = await assertPlaced(
           store.sessions.place(row, { createdAfter: NOW, terms: () => ({ ...within(NOW).terms({}), expiresAt }) }),
         );
         assert.deepEqual(placed.expiresAt, expiresAt);
@@ -403,7 +403,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const responses = await Promise.all(rows.map(row => store.idempotency.begin(row)));
         const first = rows[responses.findIndex(reply => 'began' in reply)];
         assert.equal(responses.filter(reply => 'began' in reply).length, 1);
-        for (const reply of responses) if ('standing' in reply) assert.deepEqual(reply.standing, first);
+        for (const reply of responses) if ('existing' in reply) assert.deepEqual(reply.existing, first);
       });
 
       it('idempotency keys are separate for each owner', async () => {
@@ -427,8 +427,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(again), { standing });
         assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: addMs(NOW, DAY_MS) }), { began: true });
         const third = await store.idempotency.begin({ ...row, run: randomUUID() });
-        assert.ok('standing' in third);
-        assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
+        assert.ok('existing' in third);
+        assert.deepEqual([third.existing.run, third.existing.kept], [again.run, undefined]);
       });
 
       it('idempotency keys can be used again after a run is released, and the released run cannot affect the next one', async () => {
@@ -439,7 +439,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(next), { began: true });
         await store.idempotency.keep(row, { body: {} });
         await store.idempotency.release(row);
-        assert.deepEqual(await store.idempotency.begin(row), { standing: next });
+        assert.deepEqual(await store.idempotency.begin(row), { existing: next });
       });
 
       it('idempotency keys are stored with the session id in the transaction that places the session', async () => {
@@ -447,10 +447,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const run = await aRun({ hostId });
         await store.idempotency.begin(run);
-        const { id } = await placedBy(
+        const { id } = await assertPlaced(
           store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), run }),
         );
-        assert.deepEqual(await store.idempotency.begin(run), { standing: { ...run, sessionId: id } });
+        assert.deepEqual(await store.idempotency.begin(run), { existing: { ...run, sessionId: id } });
         const stranger = await aRun({ hostId });
         const row = newSession({ applicationId, hostId });
         await assert.rejects(store.sessions.place(row, { ...within(NOW), run: stranger }), /taken over/);
@@ -468,7 +468,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await store.idempotency.sweep(NOW, 2), 2);
         assert.equal(await store.idempotency.sweep(NOW, 2), 1);
         assert.equal(await store.idempotency.sweep(NOW, 2), 0);
-        assert.ok('standing' in (await store.idempotency.begin(fresh)));
+        assert.ok('existing' in (await store.idempotency.begin(fresh)));
       });
     });
 
@@ -478,7 +478,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const keyId = await aKey(applicationId);
         const hostId = await aHost();
         const createDigest = digest('body');
-        const row = await placedBy(
+        const row = await assertPlaced(
           store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), within(NOW)),
         );
         const claim = (since = addMs(NOW, -120 * SECOND_MS)) =>

@@ -32,7 +32,7 @@ describeUsage('DATABASE_URL', async scope => {
   return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
-interface Past {
+interface PastSession {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly keyId?: KeyId;
@@ -73,7 +73,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       await store.keys.insert({ ...row, scopes: [], cidrAllow: [], grants: [] }, 50);
       return id;
     };
-    const aSession = async ({ created, startMs, ended, end = WELL, ...owner }: Past): Promise<SessionId> => {
+    const aSession = async ({ created, startMs, ended, end = WELL, ...owner }: PastSession): Promise<SessionId> => {
       const createdAt = addMs(TEN, created * MINUTE_MS);
       const id = newId<SessionId>(createdAt);
       const expiresAt = addMs(createdAt, 6 * HOUR_MS);

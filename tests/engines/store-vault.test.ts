@@ -70,7 +70,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     });
 
     it('no data key remains wrapped by a former master key, even with concurrent writers', async () => {
-      await wrapAnew();
+      await replaceWrappedKeys();
       const vault = await Vault.open(parts());
       const owners = Array.from({ length: 40 }, () => randomUUID());
       const sealing = owners.map(async (owner, index) => {
@@ -92,7 +92,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
      * The rows of the first test contain keys that cannot be unwrapped. Replaces them with keys that are wrapped as the
      * vault wraps them.
      */
-    async function wrapAnew(): Promise<void> {
+    async function replaceWrappedKeys(): Promise<void> {
       const { masterKeys } = parts();
       const [master] = await masterKeys.read({ isFirst: true });
       assert.ok(master);

@@ -36,7 +36,7 @@ import {
   signalIfThere,
   startForeignServer,
   temporaryFolder,
-  untilGone,
+  waitUntilGone,
 } from './store-fixtures.ts';
 
 interface Place {
@@ -112,7 +112,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       assert.ok('placed' in result);
       return result.placed;
     };
-    const aRunning = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
+    const aRunningSession = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
       const row = await aSession(more);
       return (await store.sessions.markRunning(row.id, NOW)) ?? assert.fail('the session did not start running');
     };
@@ -430,7 +430,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('sessions can be filtered by status', async () => {
         const applicationId = (await anApplication()).id;
-        const running = await aRunning({ applicationId });
+        const running = await aRunningSession({ applicationId });
         const pending = await aSession({ applicationId });
         const ids = async (statuses: SessionRow['status'][]) =>
           new Set((await store.sessions.list(applicationId, { limit: 10, statuses })).map(row => row.id));
@@ -513,7 +513,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('the first of several concurrent decisions to end a session is kept', async () => {
-        const { id } = await aRunning();
+        const { id } = await aRunningSession();
         const ends = ['released', 'expired', 'crashed', 'drained'].map(reason => ({
           status: 'ERROR' as const,
           reason,
@@ -531,7 +531,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('a session is finished once, as decided, and a repeated call returns the same result', async () => {
-        const { id, applicationId } = await aRunning({ connectBy: addMs(NOW, 5) });
+        const { id, applicationId } = await aRunningSession({ connectBy: addMs(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
         assert.equal(await store.sessions.finish(id, NOW, 1), undefined);
@@ -548,15 +548,15 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('no function changes the row of an ended session', async () => {
-        const { id, applicationId, hostId } = await aRunning();
+        const { id, applicationId, hostId } = await aRunningSession();
         await finishAs(store, id, 'COMPLETED');
         const before = await store.sessions.byId(id);
         assert.equal(await store.sessions.markRunning(id, NOW), undefined);
         assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
         assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
         await store.sessions.setBox(id, { pid: 1 }, addMs(NOW, 1));
-        await store.sessions.clientConnected(id, addMs(NOW, 1));
-        await store.sessions.lastClientDisconnected(id, addMs(NOW, 1), addMs(NOW, 1));
+        await store.sessions.recordClientConnected(id, addMs(NOW, 1));
+        await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 1), addMs(NOW, 1));
         await store.sessions.resumeTimers(hostId, addMs(NOW, 1));
         assert.deepEqual(await store.sessions.byId(id), before);
         assert.deepEqual(await store.sessions.ofHost(hostId), []);
@@ -564,10 +564,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('the database itself rejects forbidden state changes', async () => {
-        const ended = await aRunning();
+        const ended = await aRunningSession();
         await finishAs(store, ended.id, 'COMPLETED');
-        const running = await aRunning();
-        const decided = await aRunning();
+        const running = await aRunningSession();
+        const decided = await aRunningSession();
         await store.sessions.decideEnd(decided.id, { status: 'ERROR', reason: 'first' }, NOW);
         const forbidden: Array<[string, SessionId]> = [
           [`status = 'RUNNING', ended_at = null`, ended.id],
@@ -602,26 +602,26 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('the connect and release times are updated as clients connect and disconnect', async () => {
-        const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
-        await store.sessions.clientConnected(id, addMs(NOW, 1));
+        const { id } = await aRunningSession({ connectBy: addMs(NOW, 5) });
+        await store.sessions.recordClientConnected(id, addMs(NOW, 1));
         const came = await store.sessions.byId(id);
         assert.deepEqual([came?.attached, came?.connectBy, came?.releaseAt], [true, undefined, undefined]);
-        await store.sessions.lastClientDisconnected(id, addMs(NOW, 7), addMs(NOW, 2));
+        await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 7), addMs(NOW, 2));
         const gone = await store.sessions.byId(id);
         assert.deepEqual([gone?.attached, gone?.releaseAt], [false, addMs(NOW, 7)]);
-        await store.sessions.clientConnected(id, addMs(NOW, 3));
-        await store.sessions.lastClientDisconnected(id, undefined, addMs(NOW, 4));
+        await store.sessions.recordClientConnected(id, addMs(NOW, 3));
+        await store.sessions.recordLastClientDisconnected(id, undefined, addMs(NOW, 4));
         const kept = await store.sessions.byId(id);
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
 
       it('a session no longer waits for a first client if only the disconnection of this client could be written', async () => {
-        const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
-        await store.sessions.clientDisconnected(id, addMs(NOW, 1), 1);
+        const { id } = await aRunningSession({ connectBy: addMs(NOW, 5) });
+        await store.sessions.recordClientDisconnected(id, addMs(NOW, 1), 1);
         const attached = await store.sessions.byId(id);
         assert.deepEqual([attached?.attached, attached?.connectBy], [true, undefined]);
-        const other = await aRunning({ connectBy: addMs(NOW, 5) });
-        await store.sessions.lastClientDisconnected(other.id, addMs(NOW, 7), addMs(NOW, 2));
+        const other = await aRunningSession({ connectBy: addMs(NOW, 5) });
+        await store.sessions.recordLastClientDisconnected(other.id, addMs(NOW, 7), addMs(NOW, 2));
         const gone = await store.sessions.byId(other.id);
         assert.deepEqual([gone?.attached, gone?.connectBy, gone?.releaseAt], [false, undefined, addMs(NOW, 7)]);
       });
@@ -632,14 +632,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
-        const expires = await aRunning({ ...on, expiresAt: addMs(NOW, 30) });
-        const connect = await aRunning({ ...on, connectBy: addMs(NOW, 20) });
-        const release = await aRunning(on);
-        await store.sessions.lastClientDisconnected(release.id, addMs(NOW, 10), NOW);
-        const decided = await aRunning(on);
+        const expires = await aRunningSession({ ...on, expiresAt: addMs(NOW, 30) });
+        const connect = await aRunningSession({ ...on, connectBy: addMs(NOW, 20) });
+        const release = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(release.id, addMs(NOW, 10), NOW);
+        const decided = await aRunningSession(on);
         await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, addMs(NOW, 5));
-        await aRunning(on);
-        await aRunning({ applicationId, expiresAt: NOW });
+        await aRunningSession(on);
+        await aRunningSession({ applicationId, expiresAt: NOW });
         const due = async (atMs: number, batch = 10) =>
           (await store.sessions.due(hostId, addMs(NOW, atMs), batch)).map(row => row.id);
         assert.deepEqual(await due(0), [decided.id]);
@@ -647,7 +647,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await due(10), [decided.id, release.id]);
         assert.deepEqual(await due(30), [decided.id, release.id, connect.id, expires.id]);
         assert.deepEqual(await due(30, 2), [decided.id, release.id]);
-        await store.sessions.clientConnected(release.id, NOW);
+        await store.sessions.recordClientConnected(release.id, NOW);
         assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
       });
 
@@ -656,18 +656,18 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = addMs(NOW, 30_000);
         const [soon, late] = [addMs(NOW, 1_000), addMs(NOW, 90_000)];
-        const waiting = await aRunning({ ...on, connectBy: soon });
-        const patient = await aRunning({ ...on, connectBy: late });
-        const attached = await aRunning(on);
-        await store.sessions.clientConnected(attached.id, NOW);
-        const kept = await aRunning({ ...on, keepAlive: true });
-        await store.sessions.clientConnected(kept.id, NOW);
-        const leaving = await aRunning(on);
-        await store.sessions.lastClientDisconnected(leaving.id, soon, NOW);
-        const longLeaving = await aRunning(on);
-        await store.sessions.lastClientDisconnected(longLeaving.id, late, NOW);
-        const idle = await aRunning(on);
-        const elsewhere = await aRunning({ ...on, hostId: await aHost(), connectBy: soon });
+        const waiting = await aRunningSession({ ...on, connectBy: soon });
+        const patient = await aRunningSession({ ...on, connectBy: late });
+        const attached = await aRunningSession(on);
+        await store.sessions.recordClientConnected(attached.id, NOW);
+        const kept = await aRunningSession({ ...on, keepAlive: true });
+        await store.sessions.recordClientConnected(kept.id, NOW);
+        const leaving = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(leaving.id, soon, NOW);
+        const longLeaving = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(longLeaving.id, late, NOW);
+        const idle = await aRunningSession(on);
+        const elsewhere = await aRunningSession({ ...on, hostId: await aHost(), connectBy: soon });
         await store.sessions.resumeTimers(hostId, notBefore);
         const timers = async ({ id }: SessionRow) => {
           const row = await store.sessions.byId(id);
@@ -689,8 +689,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         assert.deepEqual(await store.sessions.countByStatus(hostId), {});
-        const rows = [await aSession(on), await aRunning(on), await aRunning(on)];
-        await finishAs(store, (await aRunning(on)).id, 'ERROR');
+        const rows = [await aSession(on), await aRunningSession(on), await aRunningSession(on)];
+        await finishAs(store, (await aRunningSession(on)).id, 'ERROR');
         assert.deepEqual(await store.sessions.countByStatus(hostId), { PENDING: 1, RUNNING: 2, ERROR: 1 });
         assert.deepEqual(
           new Set((await store.sessions.ofHost(hostId)).map(row => row.id)),
@@ -738,7 +738,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.ok(all[0]);
         process.kill(all[0], 'SIGKILL');
         // PostgreSQL treats this as a crash and ends all other connections.
-        for (const pid of all) await untilGone(pid);
+        for (const pid of all) await waitUntilGone(pid);
         await recovered(row.id);
       });
 
@@ -806,7 +806,7 @@ describe('database of an operator', () => {
   const open = (databaseUrl: Secret) => openStore({ databaseUrl, dataDir, log: silentLog, clock: systemClock });
   const refused = (databaseUrl: Secret, code: string, text: RegExp) =>
     assert.rejects(open(databaseUrl), error => isFault(error, code) && text.test(error.message));
-  const varied = (change: (url: URL) => void): Secret => {
+  const urlWith = (change: (url: URL) => void): Secret => {
     const url = new URL(server.url.reveal());
     change(url);
     return new Secret(url.href);
@@ -822,7 +822,7 @@ describe('database of an operator', () => {
   });
 
   it('a wrong password is reported at once and not shown', async () => {
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.password = 'wrong-secret';
     });
     const error: unknown = await open(url).catch((caught: unknown) => caught);
@@ -832,7 +832,7 @@ describe('database of an operator', () => {
   });
 
   it('an unreachable database server is reported after a wait that can be aborted', async () => {
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.port = '1';
     });
     const control = new AbortController();
@@ -850,7 +850,7 @@ describe('database of an operator', () => {
   it('a wrong encoding of the database is reported', async () => {
     await query(server, `create database latin encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' template template0`);
     await refused(
-      varied(it => {
+      urlWith(it => {
         it.pathname = '/latin';
       }),
       'database_unusable',
@@ -860,7 +860,7 @@ describe('database of an operator', () => {
 
   it('a database server that is too old is reported', async () => {
     await query(server, 'create database ancient');
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.pathname = '/ancient';
     });
     // No PostgreSQL that old is available, so this one is made to report an old version.
@@ -876,7 +876,7 @@ describe('database of an operator', () => {
 
   it('a database of a newer version is reported and not changed', async () => {
     await query(server, 'create database newer');
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.pathname = '/newer';
     });
     await (await open(url)).close();
@@ -887,7 +887,7 @@ describe('database of an operator', () => {
   it('a missing permission to create tables is reported', async () => {
     await query(server, 'create database locked');
     await query(server, `create role weak login password 'weak'`);
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.pathname = '/locked';
       it.username = 'weak';
       it.password = 'weak';
@@ -897,7 +897,7 @@ describe('database of an operator', () => {
 
   it('a new database is migrated once when several stores open it concurrently', async () => {
     await query(server, 'create database rush');
-    const url = varied(it => {
+    const url = urlWith(it => {
       it.pathname = '/rush';
     });
     const stores = await Promise.all([1, 2, 3, 4, 5].map(() => open(url)));

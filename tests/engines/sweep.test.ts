@@ -28,7 +28,7 @@ describe('a sweep on the command line', () => {
     const { sessions, recordings, hosts } = local.store;
     const hostId = newId<HostId>(NOW);
     await hosts.announce({ id: hostId, region: 'local', slots: 1, startedAt: NOW });
-    const { id: applicationId } = await local.applicationOrDefault();
+    const { id: applicationId } = await local.getOrCreateApplication();
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
     const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });

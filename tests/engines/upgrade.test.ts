@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { recognise } from '../../server/domain/identity/credentials.ts';
+import { recognize } from '../../server/domain/identity/credentials.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { systemClock } from '../../server/kit/clock.ts';
@@ -37,9 +37,9 @@ before(async () => {
 });
 after(() => scope.close());
 
-const hashOf = (text: string): Buffer => recognise(text)?.hash ?? assert.fail(`${text} is not recognised`);
+const hashOf = (text: string): Buffer => recognize(text)?.hash ?? assert.fail(`${text} is not recognised`);
 
-test('the account of the first start owns both applications, and nobody can sign in to this account yet', async () => {
+test('after an upgrade, the account of the first start owns both applications, and nobody can sign in', async () => {
   const account = await store.accounts.first();
   assert.equal(account?.name, 'Operator');
   assert.equal(await store.accounts.canAnyoneSignIn(), false);
@@ -64,7 +64,7 @@ test('keys and tokens of the earlier version are found by their hashes, with the
   assert.ok(token?.scopes.includes('account:tokens'));
 });
 
-test('the configured limits are kept', async () => {
+test('after an upgrade, the configured limits are kept', async () => {
   const row = await store.limits.get(SECOND_APPLICATION);
   assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
 });

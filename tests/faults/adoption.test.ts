@@ -18,14 +18,14 @@ after(() => rmSync(folder, { recursive: true }));
  * While this file exists, a server that reads a console event with the text POISON from a browser exits with an
  * uncaught exception.
  */
-const isPoisonous = join(folder, 'poisonous');
+const poisonFile = join(folder, 'poisonous');
 const fault = join(folder, 'fault.mjs');
 writeFileSync(
   fault,
   `import { existsSync } from 'node:fs';
 const { parse } = JSON;
 JSON.parse = (text, ...rest) => {
-  if (typeof text === 'string' && text.includes('consoleAPICalled') && text.includes('${POISON}') && existsSync('${isPoisonous}'))
+  if (typeof text === 'string' && text.includes('consoleAPICalled') && text.includes('${POISON}') && existsSync('${poisonFile}'))
     setImmediate(() => { throw new Error('poisoned'); });
   return parse(text, ...rest);
 };`,
@@ -43,7 +43,7 @@ async function opened(expression = 'void 0'): Promise<CreatedSession> {
 test('a session whose adoption crashed the server is ended, and the other sessions are kept', async () => {
   const neighbours = [await opened(), await opened()];
   const poisoned = await opened(`console.log('${POISON}')`);
-  writeFileSync(isPoisonous, '');
+  writeFileSync(poisonFile, '');
   await server.kill();
   await assert.rejects(server.start(), /before it was ready/, 'Chromium repeats its console');
   await server.start();
@@ -52,7 +52,7 @@ test('a session whose adoption crashed the server is ended, and the other sessio
   for (const neighbour of neighbours) assert.ok(await isResponsive(neighbour), 'the other session was adopted');
   const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
   assert.match(events.text, /the service ended because of an error while it adopted the browser: poisoned/);
-  rmSync(isPoisonous);
+  rmSync(poisonFile);
   for (const { id } of neighbours) await server.release(id);
   await server.waitUntilSettled();
 });

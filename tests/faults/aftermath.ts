@@ -21,7 +21,7 @@ export async function releaseAll(server: TestServer): Promise<void> {
 }
 
 /** Asserts that every open session is running and answers. Returns their ids. */
-export async function assertRowsAreTrue(server: TestServer): Promise<string[]> {
+export async function assertOpenSessionsRespond(server: TestServer): Promise<string[]> {
   const open = await openSessions(server);
   for (const { id, status } of open) {
     assert.equal(status, 'RUNNING', `session ${id}`);

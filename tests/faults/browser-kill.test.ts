@@ -9,7 +9,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { connectPlaywright, contextOf, firstPage, isResponsive } from './clients.ts';
-import { type BoxProcesses, boxOf, kill, untilGone } from './victims.ts';
+import { type BoxProcesses, boxOf, kill, waitUntilGone } from './victims.ts';
 
 const SERVER_ERROR = -32000;
 
@@ -32,7 +32,7 @@ function killRenderers({ id }: CreatedSession): void {
 }
 
 for (const [name, keepAlive, victim] of FATAL)
-  test(`a kill of ${name} (keepAlive ${keepAlive}) ends the session as ERROR / crashed, closes its clients with 4002, and frees the only slot`, async () => {
+  test(`killing ${name} (keepAlive ${keepAlive}) ends the session as ERROR / crashed, closes its clients with 4002, and frees the only slot`, async () => {
     const session = await server.createSession({ keepAlive });
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -74,8 +74,8 @@ test('the pending command of a killed renderer gets an error, and the session co
   const channel = await client.attachToPage();
   await client.send('Inspector.enable', {}, channel);
   await client.send('Target.setDiscoverTargets', { discover: true });
-  const forEver = { expression: 'new Promise(() => {})', awaitPromise: true };
-  const pending = client.ask('Runtime.evaluate', forEver, channel);
+  const endlessEvaluation = { expression: 'new Promise(() => {})', awaitPromise: true };
+  const pending = client.ask('Runtime.evaluate', endlessEvaluation, channel);
   await client.evaluate('1', channel); // once this returns, the renderer has received the pending command
   const crashed = new Promise<void>(resolve => void page.once('crash', () => resolve()));
 
@@ -147,7 +147,7 @@ for (const part of ['gpu', 'network'] as const)
       () => boxOf(server, session.id)[part],
       pid => killIfRunning(pid),
     );
-    await untilGone(Number(victim));
+    await waitUntilGone(Number(victim));
     await eventually(
       'pages to load again',
       () => page.goto(`${pages.url}/next`).then(() => page.title(), String),

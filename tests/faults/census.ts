@@ -5,12 +5,12 @@ import assert from 'node:assert/strict';
 import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
 
-const EVERY_MS = 1_000;
+const SAMPLE_EVERY_MS = 1_000;
 /** The counts may differ for this long on a loaded machine. */
 const LAG_MS = 15_000;
 /** The minimum number of samples with the same difference, because the test and the server may have been suspended. */
 const LOOKS_MIN = 10;
-const COURSE_PARTS = 12;
+const TREND_PARTS = 12;
 /** The fraction of the samples that belongs to the warm-up. */
 const WARM_UP_FRACTION = 0.25;
 
@@ -31,11 +31,11 @@ export class Census {
    * The current differences, each with the time at which it was first seen and the number of samples in which it was
    * seen.
    */
-  readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
-  readonly #faults = new Set<string>();
+  readonly #currentDisagreements = new Map<string, { readonly atMs: number; readonly looks: number }>();
+  readonly #lastingDisagreements = new Set<string>();
   #worstLagMs = 0;
   #counting: Promise<void> | undefined;
-  #over = false;
+  #isOver = false;
 
   constructor(options: CensusOptions) {
     this.#options = options;
@@ -46,7 +46,7 @@ export class Census {
   }
 
   async end(): Promise<void> {
-    this.#over = true;
+    this.#isOver = true;
     await this.#counting;
   }
 
@@ -56,43 +56,44 @@ export class Census {
       samples: String(this.#samples.length),
       'most at once': `${maxOf(one => one.running)} running, ${maxOf(one => one.waiting)} waiting, ${maxOf(one => one.taken)} places`,
       'longest disagreement': `${Math.round(this.#worstLagMs)} ms`,
-      'resident memory, MiB': this.#course(one => one.residentMib, median),
-      'least heap, MiB': this.#course(one => one.heapMib, minOf),
+      'resident memory, MiB': this.#trend(one => one.residentMib, median),
+      'least heap, MiB': this.#trend(one => one.heapMib, minOf),
     };
   }
 
   /** Fails if counts differed for too long, or if memory grew too much. */
   assertAll(): void {
-    assert.deepEqual([...this.#faults], []);
+    assert.deepEqual([...this.#lastingDisagreements], []);
     const { residentMib, heapMib } = this.#growth();
     assert.ok(heapMib <= this.#options.growthMibMax, `the heap of the server grew by ${heapMib} MiB`);
     assert.ok(residentMib <= this.#options.growthMibMax, `the memory of the server grew by ${residentMib} MiB`);
   }
 
   async #count(): Promise<void> {
-    while (!this.#over) {
+    while (!this.#isOver) {
       const beganMs = performance.now();
       await this.#sample(beganMs);
-      await new Promise(resolve => setTimeout(resolve, Math.max(0, EVERY_MS - (performance.now() - beganMs))));
+      await new Promise(resolve => setTimeout(resolve, Math.max(0, SAMPLE_EVERY_MS - (performance.now() - beganMs))));
     }
   }
 
   async #sample(atMs: number): Promise<void> {
     const { server, waitingMax } = this.#options;
     const { disagreements, ...sample } = await count(server, waitingMax);
-    this.#judge(atMs, disagreements);
+    this.#trackDisagreements(atMs, disagreements);
     this.#samples.push(sample);
   }
 
-  #judge(atMs: number, disagreements: readonly string[]): void {
-    for (const known of this.#since.keys()) if (!disagreements.includes(known)) this.#since.delete(known);
+  #trackDisagreements(atMs: number, disagreements: readonly string[]): void {
+    for (const known of this.#currentDisagreements.keys())
+      if (!disagreements.includes(known)) this.#currentDisagreements.delete(known);
     for (const one of disagreements) {
-      const since = this.#since.get(one) ?? { atMs, looks: 0 };
+      const since = this.#currentDisagreements.get(one) ?? { atMs, looks: 0 };
       const looks = since.looks + 1;
-      this.#since.set(one, { ...since, looks });
+      this.#currentDisagreements.set(one, { ...since, looks });
       const lagMs = atMs - since.atMs;
       this.#worstLagMs = Math.max(this.#worstLagMs, lagMs);
-      if (lagMs > LAG_MS && looks >= LOOKS_MIN) this.#faults.add(one);
+      if (lagMs > LAG_MS && looks >= LOOKS_MIN) this.#lastingDisagreements.add(one);
     }
   }
 
@@ -109,9 +110,9 @@ export class Census {
     return { residentMib: grown(one => one.residentMib, median), heapMib: grown(one => one.heapMib, minOf) };
   }
 
-  #course(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {
-    const part = Math.ceil(this.#samples.length / COURSE_PARTS);
-    const parts = Array.from({ length: COURSE_PARTS }, (_, index) =>
+  #trend(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {
+    const part = Math.ceil(this.#samples.length / TREND_PARTS);
+    const parts = Array.from({ length: TREND_PARTS }, (_, index) =>
       this.#samples.slice(index * part, (index + 1) * part),
     );
     return parts.flatMap(samples => (samples.length > 0 ? [typical(samples.map(of)).toFixed(0)] : [])).join(' ');

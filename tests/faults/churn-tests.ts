@@ -12,14 +12,19 @@ const WARM = 2;
 /** The number of cycles in which the server is killed. */
 const RESTARTS = 5;
 
-export interface ChurnTests {
-  readonly counted: number;
-  readonly restarting: number;
+export interface ChurnTestOptions {
+  readonly countedCycles: number;
+  readonly restartCycles: number;
   readonly growthMibMax: number;
   readonly engine: Engine;
 }
 
-export async function churnTests({ counted, restarting, growthMibMax, engine }: ChurnTests): Promise<void> {
+export async function churnTests({
+  countedCycles,
+  restartCycles,
+  growthMibMax,
+  engine,
+}: ChurnTestOptions): Promise<void> {
   const pages = await openPages();
   const server = await startServer({
     pages,
@@ -31,19 +36,26 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
   await liftLimits(server);
   // Waits until all warm browsers are running, because their connections hold file descriptors, which are counted at
   // the beginning and at the end.
-  const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
-  await eventually('all warm browsers to be running', allWait);
+  const areAllWarm = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+  await eventually('all warm browsers to be running', areAllWarm);
 
-  test(`rows, browsers and slots agree every second during ${counted} cycles with warm browsers and random kills (seed ${counted})`, async t => {
+  test(`rows, browsers and slots agree every second during ${countedCycles} cycles with warm browsers and random kills (seed ${countedCycles})`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });
-    const tally = await churn({ server, pages, census, seed: counted, cycles: counted, killEvery: 4 });
+    const tally = await churn({ server, pages, census, seed: countedCycles, cycles: countedCycles, killEvery: 4 });
     for (const [what, seen] of Object.entries({ ...tally, ...census.figures() })) t.diagnostic(`${what}: ${seen}`);
     census.assertAll();
   });
 
-  test(`no open row, process or file of a session remains after ${restarting} cycles that also kill the server (seed ${restarting})`, async t => {
-    const restartEvery = restarting / RESTARTS;
-    const tally = await churn({ server, pages, seed: restarting, cycles: restarting, killEvery: 2, restartEvery });
+  test(`no open row, process or file of a session remains after ${restartCycles} cycles that also kill the server (seed ${restartCycles})`, async t => {
+    const restartEvery = restartCycles / RESTARTS;
+    const tally = await churn({
+      server,
+      pages,
+      seed: restartCycles,
+      cycles: restartCycles,
+      killEvery: 2,
+      restartEvery,
+    });
     for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);
   });
 }

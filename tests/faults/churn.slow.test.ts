@@ -2,4 +2,4 @@
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 
-await churnTests({ counted: 1000, restarting: 200, growthMibMax: 24, engine: TEST_ENGINE });
+await churnTests({ countedCycles: 1000, restartCycles: 200, growthMibMax: 24, engine: TEST_ENGINE });

@@ -4,4 +4,4 @@
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 
-await churnTests({ counted: 100, restarting: 20, growthMibMax: 64, engine: LIGHT_ENGINE });
+await churnTests({ countedCycles: 100, restartCycles: 20, growthMibMax: 64, engine: LIGHT_ENGINE });

@@ -10,7 +10,7 @@ import { killIfRunning } from '../harness/kill-if-there.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
@@ -86,39 +86,43 @@ class Churn {
   }
 
   async #cycle(cycle: Cycle): Promise<void> {
-    const killsBefore = await this.#killsOnceUp();
-    const serverWasKilled = (): boolean => this.#kills > killsBefore;
-    const session = await this.#create(cycle, serverWasKilled);
+    const killsBefore = await this.#waitUntilUp();
+    const wasServerKilled = (): boolean => this.#kills > killsBefore;
+    const session = await this.#create(cycle, wasServerKilled);
     if (!session) return;
     let killed: Kill | undefined;
-    const killing = async (): Promise<void> => {
+    const killAfterDelay = async (): Promise<void> => {
       if (!cycle.kill || cycle.kill === 'starting') return;
       await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
       killed = this.#kill(session.id, cycle.kill) ? cycle.kill : undefined;
     };
-    const restarting = async (): Promise<void> => {
+    const restartAfterDelay = async (): Promise<void> => {
       if (!cycle.restart) return;
       await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
       await this.#restart();
     };
-    const [driven, , restarted] = await Promise.allSettled([this.#drive(cycle, session), killing(), restarting()]);
+    const [driven, , restarted] = await Promise.allSettled([
+      this.#drive(cycle, session),
+      killAfterDelay(),
+      restartAfterDelay(),
+    ]);
     if (restarted.status === 'rejected') throw restarted.reason;
-    if (driven.status === 'rejected' && !killed && !serverWasKilled() && cycle.kill !== 'starting') throw driven.reason;
+    if (driven.status === 'rejected' && !killed && !wasServerKilled() && cycle.kill !== 'starting') throw driven.reason;
     await this.#up;
-    await this.#end(cycle, session, killed, serverWasKilled);
+    await this.#end(cycle, session, killed, wasServerKilled);
   }
 
   /** Creates a session. If there is no session to drive, counts the reason and returns undefined. */
-  async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
+  async #create(cycle: Cycle, wasServerKilled: () => boolean): Promise<CreatedSession | undefined> {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
     const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
     const created = server.api<CreatedSession>('POST', SESSIONS, { body });
     const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
-    const [result, killedBefore] = await Promise.all([created.catch(() => undefined), killed]);
+    const [result, wasKilled] = await Promise.all([created.catch(() => undefined), killed]);
     if (result?.status === 201) return result.body;
-    assert.ok(killedBefore || serverWasKilled(), `a create failed without a kill: ${result?.status} ${result?.text}`);
-    const row = await this.#surely(() => this.#find(name));
+    assert.ok(wasKilled || wasServerKilled(), `a create failed without a kill: ${result?.status} ${result?.text}`);
+    const row = await this.#retryAfterKill(() => this.#find(name));
     this.#count(`create lost: ${row ? `${row.status} ${row.endReason ?? ''}`.trim() : 'no row'}`);
     return undefined;
   }
@@ -191,13 +195,13 @@ class Churn {
     cycle: Cycle,
     session: CreatedSession,
     killed: Kill | undefined,
-    serverWasKilled: () => boolean,
+    wasServerKilled: () => boolean,
   ): Promise<void> {
     const { server } = this.#options;
     const fatal = killed !== undefined && killed !== 'renderer';
-    if (!fatal) await this.#surely(() => this.#visit(cycle, session));
-    if (!fatal && cycle.keepAlive) await this.#surely(() => this.#release(session));
-    const seen = await this.#surely(() => server.waitUntilEnded(session.id, ENDED_MS));
+    if (!fatal) await this.#retryAfterKill(() => this.#assertResponsive(cycle, session));
+    if (!fatal && cycle.keepAlive) await this.#retryAfterKill(() => this.#release(session));
+    const seen = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, ENDED_MS));
     const end = `${seen.status} ${seen.endReason}`;
     const expected = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
@@ -205,7 +209,7 @@ class Churn {
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
       ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
-      ...((fatal || cycle.kill === 'starting') && serverWasKilled() ? ['ERROR service_restart'] : []),
+      ...((fatal || cycle.kill === 'starting') && wasServerKilled() ? ['ERROR service_restart'] : []),
     ]);
     assert.ok(expected.has(end), `ended as ${end}; expected ${[...expected].join(' or ')}`);
     this.#count(`ended: ${end}`);
@@ -215,7 +219,7 @@ class Churn {
    * Waits until the server is up and returns the number of times that it was killed. Another cycle may kill it right
    * after its start.
    */
-  async #killsOnceUp(): Promise<number> {
+  async #waitUntilUp(): Promise<number> {
     for (;;) {
       const up = this.#up;
       await up;
@@ -224,9 +228,9 @@ class Churn {
   }
 
   /** Repeats the work if it failed because another cycle killed the server. */
-  async #surely<T>(work: () => Promise<T>): Promise<T> {
+  async #retryAfterKill<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
-      const killsBefore = await this.#killsOnceUp();
+      const killsBefore = await this.#waitUntilUp();
       try {
         return await work();
       } catch (error) {
@@ -246,7 +250,7 @@ class Churn {
    * Asserts that a running session responds. If no client had connected to it before, the session ends when the client
    * of this check disconnects.
    */
-  async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
+  async #assertResponsive({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
       assert.ok(await isResponsive(session));
     } catch (error) {
@@ -278,7 +282,7 @@ async function driveRaw(session: CreatedSession, url: string): Promise<void> {
     await eventually(
       'the page to load',
       // The evaluation may be lost while one document is replacing another.
-      () => client.evaluate('document.title', page).catch(error => navigatedAway(error)),
+      () => client.evaluate('document.title', page).catch(error => ignoreNavigationError(error)),
       title => title === 'Next',
     );
     for (let times = 0; times < EVALUATIONS; times++) await client.evaluate('document.title', page);
@@ -287,14 +291,14 @@ async function driveRaw(session: CreatedSession, url: string): Promise<void> {
   }
 }
 
-function navigatedAway(error: unknown): string {
+function ignoreNavigationError(error: unknown): string {
   if (/navigated or closed|context was destroyed|Cannot find context/i.test(String(error))) return String(error);
   throw error;
 }
 
 async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
   // Create requests whose response was lost may have succeeded. Their sessions are still running, and are ended here.
-  await assertRowsAreTrue(server);
+  await assertOpenSessionsRespond(server);
   await releaseAll(server);
   await eventually(
     'only warm browsers to remain',

@@ -10,7 +10,7 @@ const CONNECT_MS = 60_000;
 /** Maximum time from the first message to the end of the connection, which is as long as a test may take. */
 const ENDED_MS = 480_000;
 
-export interface Busy {
+export interface BusyClient {
   /** Resolves when the connection has closed. */
   readonly ended: Promise<unknown>;
 }
@@ -31,13 +31,13 @@ export function firstPage(browser: Browser): Page {
   return page;
 }
 
-export const disconnected = (browser: Browser): Promise<void> =>
+export const waitForDisconnect = (browser: Browser): Promise<void> =>
   new Promise(resolve => void browser.once('disconnected', () => resolve()));
 
 /** A client that never continues a request that `route()` intercepted. */
-export async function holdingARoute(session: CreatedSession, url: string, marker: string): Promise<Busy> {
+export async function startRouteHolder(session: CreatedSession, url: string, marker: string): Promise<BusyClient> {
   const browser = await connectPlaywright(session);
-  const ended = disconnected(browser);
+  const ended = waitForDisconnect(browser);
   const page = firstPage(browser);
   await page.goto(url);
   await page.evaluate(`void (globalThis.marker = ${JSON.stringify(marker)})`);
@@ -49,9 +49,9 @@ export async function holdingARoute(session: CreatedSession, url: string, marker
 }
 
 /** A client that waits for a popup that never opens. */
-export async function waitingForAPopup(session: CreatedSession, url: string): Promise<Busy> {
+export async function startPopupWaiter(session: CreatedSession, url: string): Promise<BusyClient> {
   const browser = await connectPlaywright(session);
-  const ended = disconnected(browser);
+  const ended = waitForDisconnect(browser);
   const page = await contextOf(browser).newPage();
   await page.goto(url);
   page.waitForEvent('popup', { timeout: 0 }).catch(() => {});
@@ -59,7 +59,7 @@ export async function waitingForAPopup(session: CreatedSession, url: string): Pr
 }
 
 /** A Puppeteer client that evaluates one expression after another. */
-export async function puppeteering(session: CreatedSession, url: string): Promise<Busy> {
+export async function startPuppeteerClient(session: CreatedSession, url: string): Promise<BusyClient> {
   const browser = await connectPuppeteer(session);
   const ended = new Promise<void>(resolve => void browser.once('disconnected', () => resolve()));
   const page = await browser.newPage();
@@ -72,7 +72,7 @@ export async function puppeteering(session: CreatedSession, url: string): Promis
 }
 
 /** A client that sends messages in batches of thousands, each batch as soon as the previous one is answered. */
-export async function flooding(session: CreatedSession): Promise<Busy & { responseCount(): number }> {
+export async function startFloodingClient(session: CreatedSession): Promise<BusyClient & { responseCount(): number }> {
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
@@ -91,7 +91,7 @@ export async function flooding(session: CreatedSession): Promise<Busy & { respon
 }
 
 /** A client that is attached and idle. */
-export async function idling(session: CreatedSession): Promise<Busy> {
+export async function startIdleClient(session: CreatedSession): Promise<BusyClient> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');
   return { ended: client.closed(ENDED_MS) };

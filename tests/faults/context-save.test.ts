@@ -75,36 +75,36 @@ test('while the object store is down, a create waits for the save of an expired 
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
-  const onS3 = await startServer({ pages, clock: 'test', env });
-  const { id } = await createContext(onS3);
-  const session = await onS3.createSession({ keepAlive: true, timeout: 300, ...persistentBody(id) });
+  const s3Server = await startServer({ pages, clock: 'test', env });
+  const { id } = await createContext(s3Server);
+  const session = await s3Server.createSession({ keepAlive: true, timeout: 300, ...persistentBody(id) });
   await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
   await store.down();
-  await onS3.advance(301_000);
-  assert.equal((await onS3.waitUntilEnded(session.id)).status, 'TIMED_OUT');
+  await s3Server.advance(301_000);
+  assert.equal((await s3Server.waitUntilEnded(session.id)).status, 'TIMED_OUT');
   const body = { contextId: id };
   let createResult: HttpResult<ErrorBody> | undefined;
-  const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(response => {
+  const creating = s3Server.api('POST', '/v1/browsers/sessions', { body }).then(response => {
     createResult = response;
   });
   const refused = await eventually('the create to be refused', async () => {
-    if (!createResult) await onS3.advance(1_000);
+    if (!createResult) await s3Server.advance(1_000);
     return createResult;
   });
   await creating;
   assert.deepEqual([refused?.status, refused?.body.code], [409, 'context_in_use'], refused?.text);
   assert.deepEqual(refused?.body.details, { sessionId: session.id, saving: true });
-  assert.equal((await readContext(onS3, id)).version, 0);
+  assert.equal((await readContext(s3Server, id)).version, 0);
   await store.up();
   await eventually('the context to be saved', async () => {
-    await onS3.advance(60_000);
-    return (await readContext(onS3, id)).version === 1;
+    await s3Server.advance(60_000);
+    return (await readContext(s3Server, id)).version === 1;
   });
-  const next = await onS3.createSession({ contextId: id });
+  const next = await s3Server.createSession({ contextId: id });
   await runOnPage(next.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('held-up'));
   });
-  await onS3.waitUntilEnded(next.id);
+  await s3Server.waitUntilEnded(next.id);
 });
 
 test('damaged bytes of the newest version are detected, and the previous version is used', async () => {

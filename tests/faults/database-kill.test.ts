@@ -11,8 +11,8 @@ import { killIfRunning } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
-import { connectPlaywright, firstPage, flooding, isResponsive } from './clients.ts';
+import { assertEnded, assertOpenSessionsRespond, releaseAll } from './aftermath.ts';
+import { connectPlaywright, firstPage, isResponsive, startFloodingClient } from './clients.ts';
 import { boxOf, isGone, kill, postgresOf } from './victims.ts';
 
 const RECOVERED_MS = 120_000;
@@ -20,11 +20,11 @@ const RECOVERED_MS = 120_000;
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '8' } });
 afterEach(async () => {
-  await readyIs(true);
+  await waitForReadiness(true);
   await releaseAll(server);
 });
 
-const readyIs = (ready: boolean) =>
+const waitForReadiness = (ready: boolean) =>
   eventually(
     `the server to be ${ready ? 'ready' : 'not ready'}`,
     () => server.operator('/readyz').then(({ status }) => status),
@@ -57,10 +57,10 @@ function stopIfIdle(pid: number): boolean {
  * Waits until every session that the database lists as open is running and answers, and returns the ids of these
  * sessions. The server's view of the database may be slightly outdated, and work in progress may still end a session.
  */
-const rowsToBeTrue = async (): Promise<readonly string[]> => {
+const waitUntilSessionsRespond = async (): Promise<readonly string[]> => {
   const running = await eventually(
     'every open session to be running and to answer',
-    () => assertRowsAreTrue(server).catch(String),
+    () => assertOpenSessionsRespond(server).catch(String),
     Array.isArray,
   );
   return Array.isArray(running) ? running : [];
@@ -76,19 +76,19 @@ async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   chmodSync(version, 0o000);
   kill(postmaster);
   try {
-    await readyIs(false);
+    await waitForReadiness(false);
     await work();
-    await readyIs(false);
+    await waitForReadiness(false);
   } finally {
     chmodSync(version, 0o600);
   }
-  await readyIs(true);
+  await waitForReadiness(true);
 }
 
 test('CDP traffic and sessions continue when the postmaster is killed under load, and the API recovers', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
-  const flood = await flooding(session);
+  const flood = await startFloodingClient(session);
   const browser = await connectPlaywright(other);
   const page = firstPage(browser);
   await page.goto(`${pages.url}/`);
@@ -103,7 +103,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
     assert.ok(refused.body.requestId);
     assert.equal((await sendRequest(`${server.url}/healthz`, {})).status, 200);
   });
-  assert.deepEqual((await rowsToBeTrue()).toSorted(), [session.id, other.id].sort());
+  assert.deepEqual((await waitUntilSessionsRespond()).toSorted(), [session.id, other.id].sort());
   await page.goto(`${pages.url}/`);
   assert.equal(await page.title(), 'Home');
   await browser.close();
@@ -118,7 +118,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
 
 test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under load, and PostgreSQL restarts by itself', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const flood = await flooding(session);
+  const flood = await startFloodingClient(session);
   const reading = new AbortController();
   const statuses = new Set<number>();
   const reads = (async () => {
@@ -136,12 +136,12 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   reading.abort();
   await reads;
   assert.equal(postgres().postmaster, postmaster, 'PostgreSQL restarts its processes by itself');
-  await readyIs(true);
+  await waitForReadiness(true);
   assert.ok(
     [...statuses].every(status => status === 200 || status >= 500),
     `${[...statuses]}`,
   );
-  assert.deepEqual(await rowsToBeTrue(), [session.id]);
+  assert.deepEqual(await waitUntilSessionsRespond(), [session.id]);
   await server.release(session.id);
   await flood.ended;
   await server.waitUntilSettled();
@@ -152,10 +152,10 @@ test('a suspended PostgreSQL process is killed and does not block the restart wh
   const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
   assert.ok(stuck);
   kill(postgres().postmaster);
-  await readyIs(false);
-  await readyIs(true);
+  await waitForReadiness(false);
+  await waitForReadiness(true);
   assert.ok(isGone(stuck));
-  assert.deepEqual(await rowsToBeTrue(), [session.id]);
+  assert.deepEqual(await waitUntilSessionsRespond(), [session.id]);
   assert.ok(await isResponsive(session));
   await server.release(session.id);
   await server.waitUntilSettled();
@@ -169,7 +169,7 @@ test('changes to sessions during a database outage are written to their rows aft
   const release = () =>
     server.api('POST', `/v1/browsers/sessions/${released.id}`, { body: { status: 'REQUEST_RELEASE' } });
   const leaver = await CdpClient.connect(leaving.connectUrl);
-  const stayer = await CdpClient.connect(coming.connectUrl);
+  const remainingClient = await CdpClient.connect(coming.connectUrl);
   const watcher = await CdpClient.connect(crashing.connectUrl);
   await withoutDatabase(async () => {
     const { browser } = boxOf(server, crashing.id);
@@ -182,12 +182,12 @@ test('changes to sessions during a database outage are written to their rows aft
   assert.equal((await watcher.closed()).code, 4002);
   await assertEnded(server, crashing.id, 'ERROR', 'crashed');
   await assertEnded(server, leaving.id, 'COMPLETED', 'client_disconnected');
-  assert.ok(stayer.isOpen);
+  assert.ok(remainingClient.isOpen);
   assert.equal((await server.read(coming.id)).status, 'RUNNING');
   // The refused release had no effect, or was carried out later. In both cases it is correct to repeat it.
   await eventually('the release to be accepted', async () => (await release()).status < 500);
   await assertEnded(server, released.id, 'COMPLETED', 'released');
-  await stayer.close();
+  await remainingClient.close();
   await assertEnded(server, coming.id, 'COMPLETED', 'client_disconnected');
   await server.waitUntilSettled();
 });
@@ -210,8 +210,8 @@ for (const afterMs of [5, 200])
       const found = postgresOf(server);
       return found !== undefined && found.postmaster !== postmaster && found.backends.length > 0;
     });
-    await readyIs(true);
-    const running = await rowsToBeTrue();
+    await waitForReadiness(true);
+    const running = await waitUntilSessionsRespond();
     await server.waitUntilSettled(running);
     await releaseAll(server);
     await server.waitUntilSettled();

@@ -23,7 +23,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
 
 const MIB = 1024 ** 2;
@@ -47,18 +47,19 @@ const attachment = (name: string) => ({
   'content-type': 'application/octet-stream',
   'content-disposition': `attachment; filename=${name}`,
 });
-const aDiskful = (): Readable => Readable.from(Array.from({ length: DISK_BYTES / MIB }, () => Buffer.alloc(MIB, 1)));
+const diskSizedBody = (): Readable =>
+  Readable.from(Array.from({ length: DISK_BYTES / MIB }, () => Buffer.alloc(MIB, 1)));
 const pages = await openPages({
   '/files':
     '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=huge href=/huge>huge</a><a id=endless href=/endless>endless</a>',
   '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(FILE),
   '/huge': (_, response) => {
     response.writeHead(200, { ...attachment('huge.bin'), 'content-length': String(DISK_BYTES) });
-    pipeline(aDiskful(), response, () => {});
+    pipeline(diskSizedBody(), response, () => {});
   },
   '/endless': (_, response) => {
     response.writeHead(200, attachment('endless.bin'));
-    pipeline(aDiskful(), response, () => {});
+    pipeline(diskSizedBody(), response, () => {});
   },
 });
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
@@ -150,7 +151,7 @@ test('creates are refused when the disk has few inodes left, and are accepted ag
   const ready = await server.operator<Readiness>('/readyz');
   run('mount', '-o', `remount,nr_inodes=${files}`, folder);
   assert.deepEqual([status, body.code], [503, 'capacity']);
-  assert.match(body.message, /nearly no inodes left \(\d+ free\)/);
+  assert.match(body.message, /almost no inodes left \(\d+ free\)/);
   const disk = ready.body.checks.find(({ name }) => name === 'disk');
   assert.deepEqual([ready.status, disk?.ok], [503, false]);
   assert.match(disk?.detail ?? '', /inodes free/);
@@ -178,7 +179,7 @@ test('on a full disk, creates are refused and sessions can be used; releases tak
   if (released.status !== 200) await eventually('the release', () => server.release(other.id).then(() => true, isOver));
   await eventually(
     'only the other session to be open',
-    () => assertRowsAreTrue(server).then(ids => ids.join(), String),
+    () => assertOpenSessionsRespond(server).then(ids => ids.join(), String),
     seen => seen === session.id,
   );
   await server.waitUntilSettled([session.id]);
@@ -216,7 +217,7 @@ test('a download that fills the disk fails, but its session continues and can do
   await browser.close();
 });
 
-test('a session continues when the server is killed and restarted on a full disk', async () => {
+test('a session continues when the server is killed and restarted on a nearly full disk', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);

@@ -52,14 +52,18 @@ async function begin(bytes: Buffer, count: number): Promise<void> {
   socket.write(body.subarray(0, Math.min(count, body.length)));
 }
 
-async function uploaded(bytes: Buffer): Promise<Extension> {
+async function uploadExtension(bytes: Buffer): Promise<Extension> {
   const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('extension.zip', bytes));
   assert.equal(result.status, 200, result.text);
   assert.equal(result.body.checksum, sha256(bytes));
   return result.body;
 }
 
-async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefined }): Promise<readonly string[]> {
+async function readLoadedExtensions({
+  connectUrl,
+}: {
+  readonly connectUrl?: string | undefined;
+}): Promise<readonly string[]> {
   const client = await CdpClient.connect(connectUrl ?? '');
   const { extensions } = await client.send('Extensions.getExtensions');
   await client.close();
@@ -72,11 +76,11 @@ test('no file is stored if the server is killed during an upload, and the same u
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
   await server.restart();
   assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), kept()], [[], [], []]);
-  const { id, name } = await uploaded(bytes);
+  const { id, name } = await uploadExtension(bytes);
   assert.equal(name, 'half');
   assert.deepEqual(kept(), [sha256(bytes)]);
   const session = await server.createSession({ extensionIds: [id] });
-  assert.deepEqual(await loadedIn(session), ['half']);
+  assert.deepEqual(await readLoadedExtensions(session), ['half']);
   await server.release(session.id);
 });
 
@@ -91,7 +95,7 @@ test('at most one file is stored if the server is killed after the last byte of 
     assert.deepEqual([filesIn('incoming'), filesIn('unpacking')], [[], []]);
     const both = [...before, sha256(bytes)].sort();
     assert.ok([String(before), String(both)].includes(String(kept())), `after ${waitMs} ms`);
-    const { id } = await uploaded(bytes);
+    const { id } = await uploadExtension(bytes);
     assert.deepEqual(kept(), both);
     assert.equal((await server.api('DELETE', `${EXTENSIONS}/${id}`)).status, 204);
   }
@@ -114,7 +118,7 @@ function namesIn(folder: string): string[] {
 
 const FILES = 2_000;
 /** A large extension, so that the server can be killed while unpacking. */
-const heavy = (name: string): Buffer =>
+const largeExtension = (name: string): Buffer =>
   speakingExtension(
     name,
     {},
@@ -122,18 +126,21 @@ const heavy = (name: string): Buffer =>
   );
 
 for (const [when, make, waitMs] of [
-  ['while an extension of a session is unpacked', heavy, 0],
+  ['while an extension of a session is unpacked', largeExtension, 0],
   ['around the time at which the extensions of a session are loaded', speakingExtension, 40],
 ] as const)
   test(`a session has all its extensions or has ended if the server is killed ${when}`, async () => {
-    const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speakingExtension('two'))).id];
+    const extensionIds = [
+      (await uploadExtension(make('one'))).id,
+      (await uploadExtension(speakingExtension('two'))).id,
+    ];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
     const result = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
     await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.kill();
-    const isHalf = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILES;
+    const isPartlyUnpacked = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILES;
     await server.start();
     const told = await result;
     const open = await openSessions(server);
@@ -143,9 +150,9 @@ for (const [when, make, waitMs] of [
     const { id, status, endReason } = await server.read(again.body.id);
     if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
     if (open[0]) assert.equal(open[0].id, id);
-    if (make === heavy && isHalf) assert.equal(status, 'ERROR', 'unpacking was cut off');
+    if (make === largeExtension && isPartlyUnpacked) assert.equal(status, 'ERROR', 'unpacking was cut off');
     if (status === 'RUNNING') {
-      assert.deepEqual(await loadedIn(again.body), ['one', 'two']);
+      assert.deepEqual(await readLoadedExtensions(again.body), ['one', 'two']);
       await server.release(id);
     } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
     await server.waitUntilSettled();

@@ -57,7 +57,7 @@ const click = async (url: string, ...links: readonly string[]): Promise<void> =>
 const wholeIn = (session: string): string[] => wholeDownloads(folderOf(session));
 const folderOf = (session: string): string =>
   join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
-const fetched = async (download: Download | undefined): Promise<string> =>
+const digestOfDownload = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
 describe('a server that is killed', () => {
@@ -86,9 +86,9 @@ describe('a server that is killed', () => {
     await browser.close();
     const downloads = await listed(server, session.id, 2);
     assert.deepEqual(downloads.map(({ filename }) => filename).sort(), ['download', 'whole.bin']);
-    assert.equal(await fetched(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
+    assert.equal(await digestOfDownload(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
     const nameless = downloads.find(({ filename }) => filename === 'download');
-    assert.equal(await fetched(nameless), sha256(Buffer.from('made meanwhile')));
+    assert.equal(await digestOfDownload(nameless), sha256(Buffer.from('made meanwhile')));
     open.pop()?.end();
     await server.release(session.id);
     const failed = await eventsOf(server, session.id, 'download.failed');
@@ -109,7 +109,7 @@ describe('a server that is killed', () => {
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
       const downloads = await listed(server, session.id, round + 1);
-      for (const download of downloads) assert.equal(await fetched(download), sha256(BYTES));
+      for (const download of downloads) assert.equal(await digestOfDownload(download), sha256(BYTES));
     }
     await server.release(session.id);
     assert.equal((await listed(server, session.id, 3)).length, 3);
@@ -126,8 +126,8 @@ describe('a server that is killed', () => {
     // the empty one. Creates both files for two downloads.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
-    const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());
-    for (const guid of [soonWhole, neverWhole])
+    const [completedGuid = '', partialGuid = ''] = [0, 1].map(() => randomUUID());
+    for (const guid of [completedGuid, partialGuid])
       for (const [path, bytes] of [
         [pathOf(guid), Buffer.alloc(0)] as const,
         [`${pathOf(guid)}.crdownload`, BYTES] as const,
@@ -139,7 +139,7 @@ describe('a server that is killed', () => {
     // The adopting server polls twice, and stores the files that it finds both times.
     await server.advance(1_000);
     await server.advance(1_000);
-    renameSync(`${pathOf(soonWhole)}.crdownload`, pathOf(soonWhole));
+    renameSync(`${pathOf(completedGuid)}.crdownload`, pathOf(completedGuid));
     const taken = (await listed(server, session.id, 2)).filter(({ id }) => id !== first?.id);
     assert.deepEqual(
       taken.map(({ checksum }) => checksum),
@@ -240,10 +240,10 @@ describe('an object store that is down for a while', () => {
     await click(session.connectUrl, '#whole');
     const [waiting] = await listed(onS3, session.id, 1);
     assert.ok(waiting?.downloadUrl.startsWith(onS3.url), 'the file is only on the server');
-    assert.equal(await fetched(waiting), sha256(BYTES));
+    assert.equal(await digestOfDownload(waiting), sha256(BYTES));
     await onS3.release(session.id);
     await onS3.restart();
-    assert.equal(await fetched((await listed(onS3, session.id, 1))[0]), sha256(BYTES));
+    assert.equal(await digestOfDownload((await listed(onS3, session.id, 1))[0]), sha256(BYTES));
     await store.up();
     const stored = await eventually(
       'the file to be stored',
@@ -251,8 +251,8 @@ describe('an object store that is down for a while', () => {
       download => download?.downloadUrl.startsWith(store.endpoint) ?? false,
       STORED_MS,
     );
-    assert.equal(await fetched(stored), sha256(BYTES));
-    assert.equal(await fetched(waiting), sha256(BYTES), 'the earlier link works too');
+    assert.equal(await digestOfDownload(stored), sha256(BYTES));
+    assert.equal(await digestOfDownload(waiting), sha256(BYTES), 'the earlier link works too');
     await eventually('the outbox to be empty', () => readdirSync(join(onS3.dataDir, 'staging/outbox')), isEmpty);
     assert.equal((await onS3.api('DELETE', `/v1/browsers/downloads/${stored?.id}`)).status, 204);
     assert.equal((await fetch(String(stored?.downloadUrl))).status, 404);

@@ -34,7 +34,7 @@ const LOST_WITHIN_MS = 120_000;
  */
 const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
 /** How long a host is paused. The pause lasts at least until its sessions have ended. */
-const PAUSED_MS = isStandard ? 30_000 : 0;
+const PAUSE_MS_MIN = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
 /** The credit that a second of a session costs, in microcredits. */
 const RATE = 1000;
@@ -104,7 +104,7 @@ async function assertLost(t: TestContext, sessions: readonly CreatedSession[], s
 const connected = (session: CreatedSession | undefined): Promise<CdpClient> =>
   CdpClient.connect(addressAt(three, session?.connectUrl ?? assert.fail()));
 
-async function saysWhenClosed(
+async function reportWhenClosed(
   t: TestContext,
   client: CdpClient | undefined,
   what: string,
@@ -123,7 +123,7 @@ async function debugOf(session: CreatedSession | undefined): Promise<string> {
 
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
 
-const noBrowserOn = (host: TestServer): Promise<unknown> =>
+const waitForNoBrowser = (host: TestServer): Promise<unknown> =>
   eventually(
     'no browser to remain on the host',
     () => sessionLeftovers(host.dataDir).filter(left => left.startsWith('process')),
@@ -187,17 +187,17 @@ test('when a host with ten sessions is killed and another host is cut off from t
   await one.kill('SIGKILL');
   const { code } = await client.closed();
   t.diagnostic(`the clients of the killed host were closed with ${code} after ${seconds(since)}`);
-  fleet.databaseReaches(two, false);
+  fleet.setDatabaseReaches(two, false);
   try {
     const asked = debugOf(saving);
     await assertLost(t, [saving, ...others, ...withoutDatabase], since);
     t.diagnostic(`a request for a session of the killed host got ${await asked} meanwhile`);
-    await noBrowserOn(two);
+    await waitForNoBrowser(two);
     const refused = await two.api('GET', `${SESSIONS}/${kept.id}`);
     assert.equal(refused.status, 503, refused.text);
     t.diagnostic(`requests to the host without its database got 503 ${refused.body.code}`);
   } finally {
-    fleet.databaseReaches(two, true);
+    fleet.setDatabaseReaches(two, true);
   }
   await waitForPlaylist(three, filmed.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   const again = await three.createSession({ keepAlive: true, ...persistentBody(context.id) });
@@ -214,23 +214,23 @@ test('when a host with ten sessions is killed and another host is cut off from t
 test('when one host is cut off from the network and another host is paused, both hosts are lost, and they stop their browsers before they get sessions again', async t => {
   const cut = await sessionsOn(one, 2);
   const paused = await sessionsOn(two, 2);
-  const [ofCut, ofPaused] = await Promise.all([cut[0], paused[0]].map(connected));
+  const [cutClient, pausedClient] = await Promise.all([cut[0], paused[0]].map(connected));
   const since = performance.now();
   const closings = Promise.all([
-    saysWhenClosed(t, ofCut, 'cut off', since),
-    saysWhenClosed(t, ofPaused, 'paused', since),
+    reportWhenClosed(t, cutClient, 'cut off', since),
+    reportWhenClosed(t, pausedClient, 'paused', since),
   ]);
-  fleet.plug(one, false);
+  fleet.setPlugged(one, false);
   process.kill(two.pid, 'SIGSTOP');
   try {
     const asked = Promise.all([cut[0], paused[0]].map(session => debugOf(session)));
-    await noBrowserOn(one);
+    await waitForNoBrowser(one);
     t.diagnostic(`the host that was cut off had ended its browsers after ${seconds(since)}`);
     await assertLost(t, [...cut, ...paused], since);
     t.diagnostic(`requests for their sessions got ${(await asked).join(' and ')} meanwhile`);
-    await setTimeout(Math.max(0, PAUSED_MS - (performance.now() - since)));
+    await setTimeout(Math.max(0, PAUSE_MS_MIN - (performance.now() - since)));
   } finally {
-    fleet.plug(one, true);
+    fleet.setPlugged(one, true);
     process.kill(two.pid, 'SIGCONT');
   }
   await closings;
@@ -254,7 +254,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   );
   assert.ok(film);
   const since = performance.now();
-  fleet.plug('store', false);
+  fleet.setPlugged('store', false);
   try {
     await fleet.database.stop();
     await assertAllRespond();
@@ -275,7 +275,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
       assert.equal((await two.release(id)).status, 'COMPLETED');
     }
   } finally {
-    fleet.plug('store', true);
+    fleet.setPlugged('store', true);
   }
   const back = performance.now();
   const text = await waitForPlaylist(three, filmed.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));

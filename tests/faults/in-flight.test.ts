@@ -6,7 +6,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
 
 const AT_ONCE = 3;
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_ADOPT_GRACE: '60', BERTH_SLOTS: '12' } });
@@ -43,7 +43,7 @@ for (const afterMs of [20, 200, 600])
     const [created, released] = await Promise.all([Promise.all(creates), Promise.all(releases)]);
     await server.start();
 
-    const running = await assertRowsAreTrue(server);
+    const running = await assertOpenSessionsRespond(server);
     for (const id of created) if (id) assert.ok(running.includes(id), 'a confirmed create still exists');
     for (const [index, { id }] of going.entries()) {
       const { status, endReason } = await server.read(id);

@@ -35,7 +35,7 @@ const server = await startServer({
   },
 });
 
-async function rowsOf(query: string, values: readonly unknown[] = []): Promise<unknown[]> {
+async function queryDatabase(query: string, values: readonly unknown[] = []): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: database.url.reveal() });
   await client.connect();
   try {
@@ -78,7 +78,7 @@ const start = (kind: Kind, orderId: string) =>
   ).catch(() => undefined);
 
 const rowOf = async (orderId: string): Promise<{ id: string; state: string } | undefined> => {
-  const [row] = await rowsOf('select id, state from invocations where idempotency_key = $1', [orderId]);
+  const [row] = await queryDatabase('select id, state from invocations where idempotency_key = $1', [orderId]);
   return row === undefined ? undefined : Object(row);
 };
 
@@ -96,11 +96,11 @@ async function ended(orderId: string): Promise<Invocation> {
 
 /** Delays the statement that records the dispatch, so that the server can be killed while the statement is running. */
 async function hold(): Promise<void> {
-  await rowsOf(
+  await queryDatabase(
     `create or replace function hold() returns trigger language plpgsql as $$
     begin perform pg_sleep(${HOLD_SECONDS}); return new; end $$`,
   );
-  await rowsOf(
+  await queryDatabase(
     `create trigger hold before update on invocations for each row
     when (old.state = 'accepted' and new.state = 'dispatched') execute function hold()`,
   );
@@ -108,12 +108,12 @@ async function hold(): Promise<void> {
 
 /** Waits for the delayed statement, then kills the server. */
 async function killAtDispatch(): Promise<void> {
-  const held = () => rowsOf(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
+  const held = () => queryDatabase(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
   await eventually('the statement that records the dispatch', held, rows => rows.length === 1);
   await server.kill('SIGKILL');
 }
 
-const dropHold = () => rowsOf('drop trigger hold on invocations');
+const dropHold = () => queryDatabase('drop trigger hold on invocations');
 
 const BEFORE: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
   read: ['succeeded', 1, 1],
@@ -144,7 +144,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await hold();
     const sent = start(kind, orderId);
     await killAtDispatch();
-    await rowsOf(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'`);
+    await queryDatabase(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'`);
     await dropHold();
     await sent;
     assert.deepEqual([(await rowOf(orderId))?.state, arrived(orderId).length], ['accepted', 0]);
@@ -197,7 +197,7 @@ test('a request that is repeated after the kill returns the same invocation and 
 });
 
 test('every entry of the ledger sums to zero, and each successful call was paid for once', async () => {
-  const entries = await rowsOf(
+  const entries = await queryDatabase(
     `select type, funding, available, reserved, revenue, promo from credit_entries order by id`,
   );
   const legs = entries.map(entry => Object(entry)).map(({ type, ...legs }) => ({ type, legs: Object.values(legs) }));
@@ -209,7 +209,7 @@ test('every entry of the ledger sums to zero, and each successful call was paid 
     );
   const count = (wanted: string): number => legs.filter(({ type }) => type === wanted).length;
   const [{ succeeded, ambiguous } = assert.fail()] = (
-    await rowsOf(`select count(*) filter (where state = 'succeeded')::int as succeeded,
+    await queryDatabase(`select count(*) filter (where state = 'succeeded')::int as succeeded,
       count(*) filter (where state = 'ambiguous')::int as ambiguous from invocations`)
   ).map(row => Object(row));
   assert.ok(succeeded >= 7 && ambiguous >= 2, `${succeeded} ${ambiguous}`);

@@ -82,7 +82,7 @@ test('the next server completes an invocation that was running at SIGTERM', asyn
   await server.waitUntilSettled([]);
 });
 
-test('a caller who waits for a read when the service stops gets the running call, and finds it again with its key', async () => {
+test('a caller waiting for a read when the service stops gets 202, and the same call later returns the result', async () => {
   const before = pages.hits('/slow');
   const headers = { 'idempotency-key': 'while it runs' };
   const interrupted = invoke(server, key, 'browser.content', input, { headers });

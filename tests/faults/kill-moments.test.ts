@@ -12,7 +12,7 @@ import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
 import { assertAgrees } from './count.ts';
 
 const WARM = 1;
@@ -60,11 +60,11 @@ const call = (headers?: Record<string, string>): Caller => {
  * Waits until all browsers are warm and running, because a later call of `setBehaviour` (harness/moody-chromium.ts)
  * could affect a browser that is still starting.
  */
-async function allWait(): Promise<void> {
+async function waitUntilAllWarm(): Promise<void> {
   await assertAgrees(server, 0, WARM);
-  const areUp = async (): Promise<boolean> =>
+  const areAllWarm = async (): Promise<boolean> =>
     (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
-  await eventually('all warm browsers to be running', areUp);
+  await eventually('all warm browsers to be running', areAllWarm);
 }
 
 async function written(key: string): Promise<Session[]> {
@@ -76,7 +76,7 @@ async function written(key: string): Promise<Session[]> {
  * Asserts that a caller has at most one session, and that repeating the request with its key returns that session or
  * creates the first one.
  */
-async function readsBack({ key, result }: Caller): Promise<Session> {
+async function repeatCreate({ key, result }: Caller): Promise<Session> {
   const told = await result;
   const before = await written(key);
   assert.ok(before.length <= 1, `${before.length} sessions for one create`);
@@ -91,11 +91,11 @@ async function readsBack({ key, result }: Caller): Promise<Session> {
   return again.body;
 }
 
-async function restartedAgreeing(): Promise<readonly string[]> {
+async function restartAndAssertAgreement(): Promise<readonly string[]> {
   await server.kill('SIGKILL');
   const before = boxesOf(server.dataDir).map(({ id }) => id);
   await server.start();
-  const running = await assertRowsAreTrue(server);
+  const running = await assertOpenSessionsRespond(server);
   await assertAgrees(server, running.length, WARM);
   const kept = boxesOf(server.dataDir).filter(({ id }) => before.includes(id));
   assert.equal(kept.length, running.length, 'only the browsers of sessions were adopted');
@@ -103,38 +103,38 @@ async function restartedAgreeing(): Promise<readonly string[]> {
 }
 
 test('the next server adopts sessions if the server is killed while some browsers are warm and others are in use', async () => {
-  await allWait();
+  await waitUntilAllWarm();
   const session = await server.createSession({ keepAlive: true });
   await assertAgrees(server, 1, WARM);
-  assert.deepEqual(await restartedAgreeing(), [session.id]);
+  assert.deepEqual(await restartAndAssertAgreement(), [session.id]);
 });
 
 test('no open row, process or file of a session remains if the server is killed while a warm browser is starting', async () => {
-  await allWait();
+  await waitUntilAllWarm();
   chromium.setBehaviour('slow');
   await server.createSession({ keepAlive: true });
   await eventually('a further browser to be starting', () => boxesOf(server.dataDir).length === WARM + 1);
   chromium.setBehaviour('well');
-  assert.equal((await restartedAgreeing()).length, 1);
+  assert.equal((await restartAndAssertAgreement()).length, 1);
 });
 
 for (const afterMs of [6, 25])
   test(`sessions of successful creates are kept if the server is killed ${afterMs} ms after creates that use warm or starting browsers`, async () => {
-    await allWait();
+    await waitUntilAllWarm();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
-    const running = await restartedAgreeing();
+    const running = await restartAndAssertAgreement();
     for (const caller of callers) {
       const told = await caller.result;
       if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a confirmed create still exists');
-      const { id, status, endReason } = await readsBack(caller);
+      const { id, status, endReason } = await repeatCreate(caller);
       if (running.includes(id)) assert.equal(status, 'RUNNING');
       else if (status === 'ERROR') assert.equal(endReason, 'service_restart');
     }
   });
 
-test('a create can be repeated if the server is killed while the caller waits for a browser that fails to start', async () => {
-  await allWait();
+test('a repeated create returns the first session if the server was killed while its browser was hanging', async () => {
+  await waitUntilAllWarm();
   chromium.setBehaviour('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
   const open = await eventually(
@@ -146,9 +146,9 @@ test('a create can be repeated if the server is killed while the caller waits fo
   await server.kill('SIGKILL');
   chromium.setBehaviour('well');
   await server.start();
-  await assertAgrees(server, (await assertRowsAreTrue(server)).length, WARM);
+  await assertAgrees(server, (await assertOpenSessionsRespond(server)).length, WARM);
   for (const caller of callers) {
-    const { id, status, endReason } = await readsBack(caller);
+    const { id, status, endReason } = await repeatCreate(caller);
     if (half.has(id)) assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
     else assert.equal(status, 'RUNNING');
   }
@@ -159,7 +159,7 @@ test('queued callers are disconnected if the server is killed, and get a session
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
   const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
   await eventually('both calls to be queued', queued, count => count === callers.length);
-  await restartedAgreeing();
+  await restartAndAssertAgreement();
   for (const { key, result } of callers) {
     assert.equal(await withTimeLimit('the caller to be cut off', result), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
@@ -167,11 +167,11 @@ test('queued callers are disconnected if the server is killed, and get a session
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'the limit of the application is still reached');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));
-  for (const caller of callers) assert.equal((await readsBack(caller)).status, 'RUNNING');
+  for (const caller of callers) assert.equal((await repeatCreate(caller)).status, 'RUNNING');
 });
 
 for (const afterMs of [15, 60])
-  test(`a queued caller gets one session if the server is killed ${afterMs} ms after a slot became free`, async () => {
+  test(`a queued caller gets at most one session if the server is killed ${afterMs} ms after a slot became free`, async () => {
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
     const waiting = call({ prefer: 'wait=50' });
     const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
@@ -180,12 +180,12 @@ for (const afterMs of [15, 60])
     const leavingId = leaving?.id ?? '';
     const released = server.release(leavingId).catch(() => undefined);
     await new Promise(resolve => setTimeout(resolve, afterMs));
-    await restartedAgreeing();
+    await restartAndAssertAgreement();
     await released;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
     await server.waitUntilEnded(leavingId);
-    const { status, endReason } = await readsBack(waiting);
+    const { status, endReason } = await repeatCreate(waiting);
     if (status === 'ERROR') assert.equal(endReason, 'service_restart');
     else assert.equal(status, 'RUNNING');
   });

@@ -39,9 +39,9 @@ const server = await startServer({
 });
 afterEach(() => releaseAll(server));
 
-const memoryIsBounded = !server.log().some(line => /without .*memory/.test(line));
+const isMemoryBounded = !server.log().some(line => /without .*memory/.test(line));
 
-async function gluttonousPage(session: CreatedSession) {
+async function openMemoryHungryPage(session: CreatedSession) {
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
@@ -53,7 +53,7 @@ async function gluttonousPage(session: CreatedSession) {
 }
 
 /** Asserts that the events about the end of the session contain this reason and actor, and a matching detail. */
-async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
+async function assertEndEvents({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
   const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
   const { body } = await server.api<SessionEventPage>('GET', path);
   assert.deepEqual(
@@ -67,14 +67,14 @@ async function assertTold({ id }: CreatedSession, reason: string, actor: string,
 }
 
 test('this machine has a memory cgroup', () => {
-  assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
+  assert.ok(isMemoryBounded, 'without a memory cgroup the tests below would prove nothing');
 });
 
 test('only the renderer is killed when a page exceeds the memory limit', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
-  const { client, channel, evaluating } = await gluttonousPage(session);
+  const { client, channel, evaluating } = await openMemoryHungryPage(session);
   await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
   assert.ok((await withTimeLimit('the pending command to be answered', evaluating)).error);
   const page = await contextOf(browser).newPage();
@@ -90,10 +90,10 @@ test('a session ends as out_of_memory when the kernel kills the browser itself',
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
-  const { client } = await gluttonousPage(session);
+  const { client } = await openMemoryHungryPage(session);
   assert.equal((await client.closed(ENDED_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
-  await assertTold(session, 'out_of_memory', 'browser', /memory limit/);
+  await assertEndEvents(session, 'out_of_memory', 'browser', /memory limit/);
   assert.ok(await isResponsive(neighbour));
   await server.waitUntilSettled([neighbour.id]);
 });
@@ -102,7 +102,7 @@ test('an adopted session ends as out_of_memory when the kernel kills its browser
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
-  const { client } = await gluttonousPage(session);
+  const { client } = await openMemoryHungryPage(session);
   assert.equal((await client.closed(ENDED_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await server.waitUntilSettled();
@@ -122,7 +122,7 @@ test('a session ends as disk_limit when its folder exceeds the size limit', asyn
   const { code, reason } = await client.closed(ENDED_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
-  await assertTold(session, 'disk_limit', 'service', /exceeded its limit/);
+  await assertEndEvents(session, 'disk_limit', 'service', /exceeded its limit/);
   assert.ok(await isResponsive(neighbour));
   await server.waitUntilSettled([neighbour.id]);
 });

@@ -16,12 +16,12 @@ const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><
 const LOST_MS = 10_000;
 const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
 
-interface Read {
+interface LogSlice {
   readonly log: readonly SessionLog[];
   readonly nextAfter: string;
 }
 
-async function read(id: string, query = ''): Promise<Read> {
+async function read(id: string, query = ''): Promise<LogSlice> {
   const response = await server.api<SessionLog[]>('GET', `/v1/browsers/sessions/${id}/logs${query}`);
   assert.equal(response.status, 200, response.text);
   return { log: response.body, nextAfter: String(response.headers['x-next-after']) };
@@ -61,8 +61,13 @@ test('the log continues after a SIGKILL of the server, with a marker for the gap
   const killedAt = Date.now();
   await server.restart();
   const isMarker = (entry: SessionLog): boolean => entry.method === 'Log.entriesDropped';
-  const ticksOn = ({ log }: Read): boolean => ticksOf(log.slice(log.findIndex(isMarker))).length > 10;
-  const after = await eventually('the log to continue after the marker', () => read(session.id), ticksOn, 60_000);
+  const hasTicksAfterMarker = ({ log }: LogSlice): boolean => ticksOf(log.slice(log.findIndex(isMarker))).length > 10;
+  const after = await eventually(
+    'the log to continue after the marker',
+    () => read(session.id),
+    hasTicksAfterMarker,
+    60_000,
+  );
   assert.deepEqual(after.log.slice(0, before.log.length), before.log, 'earlier entries are unchanged');
   const markers = after.log.filter(isMarker).map(paramsOf);
   assert.equal(markers.length, 1);

@@ -12,14 +12,14 @@ import { assertEnded } from './aftermath.ts';
 import { isResponsive } from './clients.ts';
 
 /** The number of malformed messages after which the server ends a session. */
-const LOST_MAX = 100;
+const MALFORMED_MAX = 100;
 
 const pages = await openPages({ '/silent': () => {} });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 const neighbour = await server.createSession({ keepAlive: true });
 
 /** Writes messages to the output pipe of the session's browser. Each message ends with a NUL. */
-function speakAs(session: string, messages: readonly string[]): void {
+function writeAsBrowser(session: string, messages: readonly string[]): void {
   const fifo = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/out');
   const descriptor = openSync(fifo, constants.O_WRONLY);
   try {
@@ -50,9 +50,9 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
 ];
 
 /** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
-const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
+const TARGET_MESSAGES = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
-test('only the malformed messages are dropped, and the session and its clients are kept', async () => {
+test('malformed messages of a browser are dropped, and the session and its clients are kept', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const own = channelsOf(session.id);
@@ -61,16 +61,16 @@ test('only the malformed messages are dropped, and the session and its clients a
   const page = await client.attachToPage();
   const [root = ''] = channelsOf(session.id).slice(own.length);
   for (const channel of own)
-    speakAs(
+    writeAsBrowser(
       session.id,
       MALFORMED.map(write => write(channel)),
     );
   for (const channel of [root, page])
-    speakAs(
+    writeAsBrowser(
       session.id,
-      ABOUT_TARGETS.map(write => write(channel)),
+      TARGET_MESSAGES.map(write => write(channel)),
     );
-  speakAs(session.id, ['', '{', 'null', '7', '"x"', '{"id":1}', '{"id":{}}']);
+  writeAsBrowser(session.id, ['', '{', 'null', '7', '"x"', '{"id":1}', '{"id":{}}']);
   assert.equal(await client.evaluate('6 * 7', page), 42);
   assert.ok(await isResponsive(session), 'other clients can connect');
   assert.ok(await isResponsive(neighbour));
@@ -86,7 +86,7 @@ test('a command gets an error if the response of the browser is malformed', asyn
   // Chromium never responds to this navigation, because the page's server does not respond. The gateway reads responses
   // to navigations, so it detects the malformed one.
   const { error } = await client.askRaw(id => {
-    const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
+    const send = (): void => writeAsBrowser(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
     void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);
     return `{"id":${id},"method":"Page.navigate","params":{"url":"${pages.url}/silent"},"sessionId":"${page}"}`;
   });
@@ -99,13 +99,13 @@ test('a session ends as crashed after too many malformed messages, and other ses
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const [channel = ''] = channelsOf(session.id);
-  speakAs(
+  writeAsBrowser(
     session.id,
-    Array.from({ length: LOST_MAX + 50 }, () => `{"method":"Target.x",,"sessionId":"${channel}"}`),
+    Array.from({ length: MALFORMED_MAX + 50 }, () => `{"method":"Target.x",,"sessionId":"${channel}"}`),
   );
   await assertEnded(server, session.id, 'ERROR', 'crashed');
   assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
   const lost = server.log().filter(line => line.includes('browser.message_lost'));
-  assert.ok(lost.length > 0 && lost.length <= 3 * LOST_MAX, `${lost.length} log lines for lost messages`);
+  assert.ok(lost.length > 0 && lost.length <= 3 * MALFORMED_MAX, `${lost.length} log lines for lost messages`);
 });

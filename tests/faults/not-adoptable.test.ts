@@ -15,7 +15,7 @@ import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { isResponsive } from './clients.ts';
-import { type BoxProcesses, boxOf, isGone, kill, untilGone } from './victims.ts';
+import { type BoxProcesses, boxOf, isGone, kill, waitUntilGone } from './victims.ts';
 
 const server = await startServer({ env: { BERTH_SLOTS: '9' } });
 afterEach(async () => {
@@ -31,16 +31,16 @@ const isUp = (): Promise<boolean> =>
 
 const folderOf = (session: string): string => join(server.dataDir, 'sessions', session);
 
-interface Spoiled {
+interface DamagedSession {
   readonly session: CreatedSession;
   readonly box: BoxProcesses;
 }
 
 /** Ways to damage a session while no server is running. */
-const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
+const DAMAGES: Readonly<Record<string, (spoiled: DamagedSession) => unknown>> = {
   'its browser was killed': async ({ box }) => {
     kill(box.browser);
-    await untilGone(box.leader);
+    await waitUntilGone(box.leader);
   },
   'its browser does not answer': ({ box }) => kill(box.browser, 'SIGSTOP'),
   'its browser was started before a restart of the machine': ({ session }) =>
@@ -56,22 +56,22 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
 
 test('sessions end with service_restart in eight cases in which they cannot be adopted, and another session is kept', async () => {
   const kept = await server.createSession({ keepAlive: true });
-  const create = async (): Promise<Spoiled> => {
+  const create = async (): Promise<DamagedSession> => {
     const session = await server.createSession({ keepAlive: true });
     return { session, box: boxOf(server, session.id) };
   };
   // Created one after another: eight concurrent starts may take too long for a create.
-  const spoiled = new Map<string, Spoiled>();
-  for (const why of Object.keys(SPOILERS)) spoiled.set(why, await create());
+  const spoiled = new Map<string, DamagedSession>();
+  for (const why of Object.keys(DAMAGES)) spoiled.set(why, await create());
   await server.kill();
-  for (const [why, one] of spoiled) await SPOILERS[why]?.(one);
+  for (const [why, one] of spoiled) await DAMAGES[why]?.(one);
   for (const { session } of spoiled.values())
     assert.ok(sessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
   await server.start();
   for (const [why, { session, box }] of spoiled) {
     const { status, endReason, startedAt } = await server.waitUntilEnded(session.id);
     assert.deepEqual([status, endReason, startedAt], ['ERROR', 'service_restart', session.startedAt], why);
-    for (const pid of [box.leader, box.bwrap, box.init, box.browser]) await untilGone(pid);
+    for (const pid of [box.leader, box.bwrap, box.init, box.browser]) await waitUntilGone(pid);
   }
   assert.ok(await isResponsive(kept));
   await server.waitUntilSettled([kept.id]);
@@ -83,7 +83,7 @@ test('a foreign process that has the recorded pid of a dead box is not killed', 
   const { leader } = boxOf(server, session.id);
   await server.kill();
   kill(leader);
-  await untilGone(leader);
+  await waitUntilGone(leader);
   const stranger = spawn('sleep', ['600'], { stdio: 'ignore' });
   try {
     await changeBox(session.id, { pid: Number(stranger.pid) });

@@ -46,27 +46,27 @@ const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
 /** The times at which an action was requested and its effect was observed. The effect occurred between the two. */
-interface Moment {
+interface TimeRange {
   readonly from: number;
   readonly to: number;
 }
 
-async function timed(what: () => Promise<unknown>): Promise<Moment> {
+async function timeRangeOf(what: () => Promise<unknown>): Promise<TimeRange> {
   const from = Date.now();
   await what();
   return { from, to: Date.now() };
 }
 
 /** Opens tabs in their own windows, so that all are painted, and one popup. Returns the time at which each opened. */
-async function openTabs(client: CdpClient, count: number, first: Moment): Promise<Moment[]> {
+async function openTabs(client: CdpClient, count: number, first: TimeRange): Promise<TimeRange[]> {
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
   const expression = "void window.open('/canvas')";
   const opened = [first];
-  opened.push(await timed(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)));
+  opened.push(await timeRangeOf(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)));
   for (let tab = 2; tab < count; tab++) {
     const url = `${pages.a}${KINDS[tab % KINDS.length]}`;
-    opened.push(await timed(() => client.send('Target.createTarget', { url, newWindow: true })));
+    opened.push(await timeRangeOf(() => client.send('Target.createTarget', { url, newWindow: true })));
   }
   return opened;
 }
@@ -77,8 +77,8 @@ async function openTabs(client: CdpClient, count: number, first: Moment): Promis
 async function assertWhole(
   on: TestServer,
   id: string,
-  opened: readonly Moment[],
-  ended: Moment,
+  opened: readonly TimeRange[],
+  ended: TimeRange,
   asked: () => Promise<void> = async () => {},
 ): Promise<void> {
   const tabs = opened.length;
@@ -117,7 +117,7 @@ async function assertWhole(
 }
 
 /** Creates a session and connects to it. `created` is the period in which its first tab may have opened. */
-async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: Moment }> {
+async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: TimeRange }> {
   const from = Date.now();
   const { id, connectUrl } = await on.createSession({ keepAlive: true });
   const created = { from, to: Date.now() };
@@ -130,7 +130,7 @@ test('every tab is stored completely if a browser with twelve tabs is killed', a
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 12, created);
   await setTimeout(LIVED_MS);
-  const killed = await timed(async () => killBox(server.dataDir, id));
+  const killed = await timeRangeOf(async () => killBox(server.dataDir, id));
   await server.waitUntilEnded(id);
   await assertWhole(server, id, opened, killed);
 });
@@ -139,9 +139,9 @@ test('the next server continues the recording of every tab if the server is kill
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
-  const down = await timed(() => server.restart());
+  const down = await timeRangeOf(() => server.restart());
   await setTimeout(2_000);
-  const released = await timed(() => server.release(id));
+  const released = await timeRangeOf(() => server.release(id));
   await assertWhole(server, id, opened, released);
   // From the death of the server until the next server observes the tab, the recording has a marked gap that shows the
   // last frame.
@@ -157,7 +157,7 @@ test('the next server stores the recorded part of every tab if the server and th
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
-  const killed = await timed(async () => {
+  const killed = await timeRangeOf(async () => {
     await server.kill();
     killBox(server.dataDir, id);
   });
@@ -197,7 +197,7 @@ test('recordings are stored once an encoder works, even if the encoder was missi
     list => list.length === 2,
     STORED_MS,
   );
-  const releasing = await timed(() => own.release(id));
+  const releasing = await timeRangeOf(() => own.release(id));
   await waitForPlaylist(own, id, '0', text => text.includes('ENDLIST'));
   await assertWhole(own, id, opened, releasing);
   const film = await fetchFilm(await waitForPlaylist(own, id, '1', text => text.includes('ENDLIST')));

@@ -157,10 +157,10 @@ function run(command: string, ...args: readonly string[]): void {
 function leaveFree(folder: string, ballast: number, bytes: number): void {
   ftruncateSync(ballast, 0);
   const block = Buffer.alloc(MIB);
-  for (let free = freeIn(folder); free > bytes; free -= MIB) writeSync(ballast, block);
+  for (let free = freeBytesIn(folder); free > bytes; free -= MIB) writeSync(ballast, block);
 }
 
-function freeIn(folder: string): number {
+function freeBytesIn(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }

@@ -13,14 +13,14 @@ import {
   connectPlaywright,
   connectPuppeteer,
   contextOf,
-  disconnected,
   firstPage,
-  flooding,
-  holdingARoute,
-  idling,
   isResponsive,
-  puppeteering,
-  waitingForAPopup,
+  startFloodingClient,
+  startIdleClient,
+  startPopupWaiter,
+  startPuppeteerClient,
+  startRouteHolder,
+  waitForDisconnect,
 } from './clients.ts';
 
 /** Less than the minute for which a client may be silent, because the clock is advanced in one step. */
@@ -37,7 +37,7 @@ const server = await startServer({
 
 afterEach(() => releaseAll(server));
 
-const withStatus = (status: string) =>
+const sessionsWithStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
 test('when the server is killed under load, running sessions continue with their deadlines, and other sessions end with the right reason', async () => {
@@ -48,18 +48,18 @@ test('when the server is killed under load, running sessions continue with their
   const returning = await server.createSession();
   const neverVisited = await server.createSession();
   const busy = [
-    await holdingARoute(kept, `${pages.url}/`, MARKER),
-    await waitingForAPopup(kept, `${pages.url}/popups`),
-    await puppeteering(kept, `${pages.url}/next`),
-    await flooding(kept),
-    await idling(left),
-    await idling(returning),
+    await startRouteHolder(kept, `${pages.url}/`, MARKER),
+    await startPopupWaiter(kept, `${pages.url}/popups`),
+    await startPuppeteerClient(kept, `${pages.url}/next`),
+    await startFloodingClient(kept),
+    await startIdleClient(left),
+    await startIdleClient(returning),
   ];
   chromium.setBehaviour('hangs');
   const lost = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
   const [starting] = await eventually(
     'a session to be starting',
-    () => withStatus('PENDING'),
+    () => sessionsWithStatus('PENDING'),
     rows => rows.length > 0,
   );
 
@@ -68,56 +68,56 @@ test('when the server is killed under load, running sessions continue with their
   await lost;
   chromium.setBehaviour('well');
   await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));
-  const deadAt = server.now().getTime();
+  const killedAtMs = server.now().getTime();
   await server.start();
 
   // This client connects first, because it must connect within the grace period.
   const back = await CdpClient.connect(returning.connectUrl);
   assert.equal((await server.read(left.id)).status, 'RUNNING', 'clients have time to reconnect');
-  await runsOnAsBefore(kept);
-  await holdsNothingOfDeadClients(kept);
-  await heapIsKept(kept);
-  await endedAs(short, 'TIMED_OUT', 'timed_out');
+  await assertContinues(kept);
+  await assertNothingHeldByDeadClients(kept);
+  await assertHeapIsKept(kept);
+  await assertEndedAs(short, 'TIMED_OUT', 'timed_out');
   assert.ok(starting);
-  await endedAs(starting, 'ERROR', 'service_restart');
+  await assertEndedAs(starting, 'ERROR', 'service_restart');
 
   await back.send('Browser.getVersion');
   await server.advance((ADOPT_GRACE_SECONDS + 1) * 1000);
-  const ended = await endedAs(left, 'COMPLETED', 'client_disconnected');
-  const waitedMs = Date.parse(String(ended.endedAt)) - deadAt;
+  const ended = await assertEndedAs(left, 'COMPLETED', 'client_disconnected');
+  const waitedMs = Date.parse(String(ended.endedAt)) - killedAtMs;
   assert.ok(waitedMs >= ADOPT_GRACE_SECONDS * 1000, `ended after ${waitedMs} ms`);
-  for (const session of [kept, returning, neverVisited]) await runsOnAsBefore(session);
+  for (const session of [kept, returning, neverVisited]) await assertContinues(session);
   assert.ok(back.isOpen);
   await back.close();
   await server.waitUntilSettled([kept.id, returning.id, neverVisited.id]);
   for (const session of [kept, neverVisited]) await server.release(session.id);
   await server.advance(5_000);
-  await endedAs(returning, 'COMPLETED', 'client_disconnected');
+  await assertEndedAs(returning, 'COMPLETED', 'client_disconnected');
   await server.waitUntilSettled();
 });
 
-async function runsOnAsBefore(session: CreatedSession): Promise<void> {
+async function assertContinues(session: CreatedSession): Promise<void> {
   const { status, expiresAt, connectUrl, startedAt } = await server.read(session.id);
-  const { expiresAt: wasDue, connectUrl: was, startedAt: wasStarted } = session;
+  const { expiresAt: expectedExpiresAt, connectUrl: expectedConnectUrl, startedAt: expectedStartedAt } = session;
   assert.deepEqual(
     { status, expiresAt, connectUrl, startedAt },
     {
       status: 'RUNNING',
-      expiresAt: wasDue,
-      connectUrl: was,
-      startedAt: wasStarted,
+      expiresAt: expectedExpiresAt,
+      connectUrl: expectedConnectUrl,
+      startedAt: expectedStartedAt,
     },
   );
 }
 
-async function endedAs({ id }: Session, status: string, endReason: string): Promise<Session> {
+async function assertEndedAs({ id }: Session, status: string, endReason: string): Promise<Session> {
   const session = await server.waitUntilEnded(id);
   assert.deepEqual({ status: session.status, endReason: session.endReason }, { status, endReason });
   return session;
 }
 
 /** Asserts that requests and targets that a dead client had paused do not block later clients. */
-async function holdsNothingOfDeadClients(session: CreatedSession): Promise<void> {
+async function assertNothingHeldByDeadClients(session: CreatedSession): Promise<void> {
   const browser = await connectPlaywright(session);
   const page = await contextOf(browser).newPage();
   await page.goto(`${pages.url}/popups`);
@@ -134,7 +134,7 @@ async function holdsNothingOfDeadClients(session: CreatedSession): Promise<void>
   await other.disconnect();
 }
 
-async function heapIsKept(session: CreatedSession): Promise<void> {
+async function assertHeapIsKept(session: CreatedSession): Promise<void> {
   const browser = await connectPlaywright(session);
   const page = contextOf(browser)
     .pages()
@@ -153,7 +153,7 @@ test('a page keeps its state when the server is killed three times in succession
     const page = firstPage(browser);
     const count = await page.evaluate('globalThis.kills = (globalThis.kills ?? 0) + 1');
     assert.equal(count, times);
-    const gone = disconnected(browser);
+    const gone = waitForDisconnect(browser);
     await server.restart();
     await gone;
   }
@@ -172,7 +172,7 @@ test('the next server adopts the sessions if a server is killed during its start
     await starting;
   }
   await server.start();
-  await runsOnAsBefore(session);
+  await assertContinues(session);
   assert.ok(await isResponsive(session));
   await server.release(session.id);
   await server.waitUntilSettled();

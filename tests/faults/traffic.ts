@@ -13,7 +13,7 @@ const AGENTS = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
 /** Connection errors that may be transient: refused for now, or cut off by a host that is ending. */
-const MAY_PASS = /response: 503|socket hang up|ECONNRESET/;
+const TRANSIENT_ERROR = /response: 503|socket hang up|ECONNRESET/;
 const SESSIONS = '/v1/browsers/sessions';
 
 export class Traffic {
@@ -88,7 +88,7 @@ export class Traffic {
       try {
         return await CdpClient.connect(url);
       } catch (error) {
-        if (!this.#isPatient || turn === REPEATS_MAX || !MAY_PASS.test(String(error))) throw error;
+        if (!this.#isPatient || turn === REPEATS_MAX || !TRANSIENT_ERROR.test(String(error))) throw error;
         this.#repeated.push('connection');
         await setTimeout(PAUSE_MS);
       }
@@ -105,9 +105,10 @@ export class Traffic {
       this.#requests += 1;
       const result = await sendRequest<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
       if (typeof result === 'object' && result.status === expected) return result.body;
-      const [mayPass, said] =
-        typeof result === 'object' ? [result.status === 503, result.text] : [MAY_PASS.test(result), result];
-      if (!this.#isPatient || !mayPass || turn === REPEATS_MAX) throw new Error(`${method} ${path} failed: ${said}`);
+      const [isTransient, said] =
+        typeof result === 'object' ? [result.status === 503, result.text] : [TRANSIENT_ERROR.test(result), result];
+      if (!this.#isPatient || !isTransient || turn === REPEATS_MAX)
+        throw new Error(`${method} ${path} failed: ${said}`);
       this.#repeated.push(/"code":"(\w+)"/.exec(said)?.[1] ?? said);
       await setTimeout(PAUSE_MS);
     }

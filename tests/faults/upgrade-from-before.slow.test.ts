@@ -44,7 +44,7 @@ function unpack(commit: string, folder: string): string {
   return join(folder, 'cli/berth.ts');
 }
 
-test('sessions that a version from the day before started continue in this version', async () => {
+test('sessions that were started by the version of the day before continue in this version', async () => {
   const commit = commitOfTheDayBefore();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = createTemporaryFolder();

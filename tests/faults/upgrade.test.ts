@@ -10,8 +10,15 @@ import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
-import { connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding, isResponsive } from './clients.ts';
+import { assertEnded, assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import {
+  connectPlaywright,
+  connectPuppeteer,
+  firstPage,
+  isResponsive,
+  startFloodingClient,
+  waitForDisconnect,
+} from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
 /** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
@@ -54,7 +61,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   const passing = await server.createSession();
   const raw = await CdpClient.connect(session.connectUrl);
   const guest = await CdpClient.connect(passing.connectUrl);
-  const flood = await flooding(session);
+  const flood = await startFloodingClient(session);
   const playwright = await connectPlaywright(session);
   const page = firstPage(playwright);
   await page.goto(`${pages.url}/`);
@@ -63,7 +70,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await page.evaluate("void fetch('/held')");
   const puppeteer = await connectPuppeteer(session);
   const left = [
-    disconnected(playwright),
+    waitForDisconnect(playwright),
     new Promise<void>(resolve => void puppeteer.once('disconnected', () => resolve())),
   ];
 
@@ -88,7 +95,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await server.waitUntilSettled([session.id, passing.id]);
 });
 
-test('every create that succeeds during a SIGTERM exists after the restart', async () => {
+test('the session of every create that succeeds during a SIGTERM exists after the restart', async () => {
   const asked = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -100,7 +107,7 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
   assert.ok((await stop('SIGTERM')) < GONE_MS);
   const responses = await Promise.all(asked);
   await start();
-  const open = await assertRowsAreTrue(server);
+  const open = await assertOpenSessionsRespond(server);
   for (const response of responses) {
     if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a confirmed create still exists');
     else if (response) assert.equal(response.status, 503, response.text);
@@ -109,7 +116,7 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`after ${signal}, the server does not wait for a browser that fails to start, and no process or file of its session remains`, async () => {
+  test(`after ${signal}, the server does not wait for a browser that hangs, and no process or file of its session remains`, async () => {
     chromium.setBehaviour('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
     asked.catch(() => {}); // tested below
@@ -139,7 +146,7 @@ test('SIGINT ends every session as COMPLETED / drained', async () => {
 });
 
 /** Starts a create whose body never arrives. A stopping server waits some time for the body. */
-async function requestUnderWay(): Promise<Socket> {
+async function startRequest(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   const head = ['POST /v1/browsers/sessions HTTP/1.1', `Host: ${hostname}`, `Authorization: Bearer ${server.key}`];
@@ -154,7 +161,7 @@ test('further signals while the server is stopping have no effect', async () => 
   const session = await server.createSession({ keepAlive: true });
   const { pid } = server;
   const written = server.log().length;
-  const held = await requestUnderWay();
+  const held = await startRequest();
   const stopped = stop('SIGTERM');
   // Of several pending signals, the kernel delivers the one with the lowest number first. SIGTERM must therefore be
   // handled before the others are sent.

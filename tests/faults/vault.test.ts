@@ -17,7 +17,7 @@ const rotate = () =>
 
 const MOMENTS = 12;
 
-test('stored data can still be read after a rotation of the master key was killed at any of many moments', async () => {
+test('stored data can still be read after a rotation of the master key was killed at various moments', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
   assert.equal((await server.api('POST', path, { body: STATE })).status, 200);

@@ -84,7 +84,7 @@ export const kill = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => v
 
 export const isGone = (pid: number): boolean => /^(Z|X)?$/.test(stat(pid)?.state ?? '');
 
-export const untilGone = (pid: number): Promise<boolean> => eventually(`process ${pid} to end`, () => isGone(pid));
+export const waitUntilGone = (pid: number): Promise<boolean> => eventually(`process ${pid} to end`, () => isGone(pid));
 
 function processes(): Process[] {
   return readdirSync('/proc')

@@ -38,10 +38,10 @@ async function assertAll(webhook: Webhook, path: string, events: readonly Sessio
     if (eventId !== undefined) assert.equal(ids.get(eventId), id, 'every attempt has the id of the delivery');
 }
 
-test('waiting messages arrive after a restart if the server is killed while an endpoint does not respond', async () => {
-  let hangs = true;
+test('waiting deliveries arrive after a restart if the server is killed while an endpoint does not respond', async () => {
+  let shouldHang = true;
   receiver.respondTo('/hung', response => {
-    if (!hangs) response.writeHead(204).end();
+    if (!shouldHang) response.writeHead(204).end();
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/hung') });
   const { id } = await server.createSession();
@@ -54,7 +54,7 @@ test('waiting messages arrive after a restart if the server is killed while an e
     all => all.length > 3 && all.every(({ status }) => status === 'waiting'),
   );
   await server.kill();
-  hangs = false;
+  shouldHang = false;
   await server.start();
   await server.advance(RESERVED_MS);
   await assertAll(webhook, '/hung', await eventsOf(server, id));

@@ -20,11 +20,11 @@ import { eventually } from '../harness/until.ts';
 
 const REAL = '/usr/lib/chromium/chromium';
 
-export interface Between {
+export interface PipeInterceptor {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sends the messages of the next session's browser through `change`. `create` creates that session. */
-  around<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
+  interceptSession<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
 }
 
 /** Maps one message from the browser, without its NUL, to the messages that the server receives instead. */
@@ -32,13 +32,13 @@ export type Change = (message: Buffer) => readonly Buffer[];
 
 export interface Line {
   /** Sends a message as the browser. */
-  say(message: Buffer): void;
+  sendAsBrowser(message: Buffer): void;
   close(): void;
 }
 
 const NUL = Buffer.from([0]);
 
-export async function openBetween(): Promise<Between> {
+export async function openPipeInterceptor(): Promise<PipeInterceptor> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-between-'));
   after(() => rmSync(folder, { recursive: true }));
   await chmod(folder, 0o755);
@@ -60,7 +60,7 @@ export async function openBetween(): Promise<Between> {
   let lines = 0;
   return {
     path,
-    around: async (dataDir, change, create) => {
+    interceptSession: async (dataDir, change, create) => {
       const name = `line${++lines}`;
       const ours = ['in', 'out'].map(end => join(folder, `${name}-${end}`)) as [string, string];
       execFileSync('mkfifo', ['-m', '666', ...ours]);
@@ -68,7 +68,7 @@ export async function openBetween(): Promise<Between> {
       const known = new Set(boxes(dataDir));
       const ends = [openEnd(ours[0], 'write'), openEnd(ours[1], 'read')] as const;
       choose(name);
-      const line = new Connected(ends, change);
+      const line = new ConnectedLine(ends, change);
       try {
         const joining = eventually('the box of the session', () => boxes(dataDir).find(box => !known.has(box))).then(
           box => line.join(join(dataDir, 'sessions', box ?? '', 'notes')),
@@ -110,7 +110,7 @@ function openEnd(fifo: string, way: 'read' | 'write'): Socket {
   return new Socket({ fd, readable: way === 'read', writable: way === 'write' }).on('error', () => {});
 }
 
-class Connected implements Line {
+class ConnectedLine implements Line {
   readonly #toBrowser: Socket;
   readonly #fromBrowser: Socket;
   readonly #change: Change;
@@ -128,10 +128,10 @@ class Connected implements Line {
     this.#fromServer = openEnd(join(notes, 'in'), 'read');
     this.#toServer = openEnd(join(notes, 'out'), 'write');
     this.#fromServer.on('data', chunk => this.#toBrowser.write(chunk));
-    this.#fromBrowser.on('data', chunk => this.#hear(chunk));
+    this.#fromBrowser.on('data', chunk => this.#readChunk(chunk));
   }
 
-  say(message: Buffer): void {
+  sendAsBrowser(message: Buffer): void {
     this.#toServer?.write(Buffer.concat([message, NUL]));
   }
 
@@ -139,12 +139,12 @@ class Connected implements Line {
     for (const end of [this.#toBrowser, this.#fromBrowser, this.#toServer, this.#fromServer]) end?.destroy();
   }
 
-  #hear(chunk: Buffer): void {
+  #readChunk(chunk: Buffer): void {
     this.#rest = Buffer.concat([this.#rest, chunk]);
     for (let end = this.#rest.indexOf(0); end >= 0; end = this.#rest.indexOf(0)) {
       const message = this.#rest.subarray(0, end);
       this.#rest = this.#rest.subarray(end + 1);
-      for (const instead of this.#change(message)) this.say(instead);
+      for (const replacement of this.#change(message)) this.sendAsBrowser(replacement);
     }
   }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { ENTRANCES, type EntranceName, Fuzz } from './fuzz.ts';
-import { Hostile } from './hostile.ts';
+import { HostileValues } from './hostile.ts';
 
 const MINUTE_MS = 60_000;
 /** Warm-up, after which the memory of the server is measured as the reference. */
@@ -31,7 +31,7 @@ const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
 test(`the server withstands hostile values for ${minutes} minutes with seed ${seed}, and no attacked session remains`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
-  const order = new Hostile(seed, 1);
+  const order = new HostileValues(seed, 1);
   const startedAt = performance.now();
   const runs = (): number => performance.now() - startedAt;
   const { pid } = fuzz.world.server;

@@ -2,16 +2,16 @@
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { openBetween } from './between.ts';
+import { openPipeInterceptor } from './between.ts';
 import { attackFromClients } from './entrances/clients.ts';
 import { attackFromPages } from './entrances/pages.ts';
 import { attackFromBrowser } from './entrances/pipe.ts';
 import { attackFromCallers } from './entrances/requests.ts';
 import { attackFromViewers } from './entrances/viewers.ts';
-import { Hostile } from './hostile.ts';
+import { HostileValues } from './hostile.ts';
 import { openHostileWeb } from './hostile-web.ts';
 import {
-  assertUnhurt,
+  assertOthersUnaffected,
   type Fixture,
   Notes,
   openAccounts,
@@ -22,7 +22,7 @@ import {
   Witness,
 } from './world.ts';
 
-type Attack = (world: Fixture, hostile: Hostile, count: number) => Promise<void>;
+type Attack = (world: Fixture, hostile: HostileValues, count: number) => Promise<void>;
 
 export const ENTRANCES = {
   pages: attackFromPages,
@@ -66,15 +66,29 @@ export class Fuzz {
   }
 
   static async open(options: FuzzOptions): Promise<Fuzz> {
-    const [pages, web, between] = [await openPages(), await openHostileWeb(), await openBetween()];
+    const [pages, web, pipeInterceptor] = [await openPages(), await openHostileWeb(), await openPipeInterceptor()];
     const allowed = [pages, web].map(({ port }) => `127.0.0.1/32:${port}`).join(',');
-    const env = { ...pages.settings, BERTH_EGRESS_ALLOW: allowed, BERTH_CHROMIUM: between.path, BERTH_SLOTS: '8' };
+    const env = {
+      ...pages.settings,
+      BERTH_EGRESS_ALLOW: allowed,
+      BERTH_CHROMIUM: pipeInterceptor.path,
+      BERTH_SLOTS: '8',
+    };
     const server = await startServer({ env });
     const accounts = await openAccounts(server);
     const witness = await Witness.open(server, accounts.witnessKey);
     const browserSettings = { recordSession: options.recordSession };
     return new Fuzz(
-      { server, pages, web, between, witness, accounts, notes: new Notes(), sessionOptions: { browserSettings } },
+      {
+        server,
+        pages,
+        web,
+        pipeInterceptor,
+        witness,
+        accounts,
+        notes: new Notes(),
+        sessionOptions: { browserSettings },
+      },
       options,
     );
   }
@@ -94,12 +108,12 @@ export class Fuzz {
   async batch({ entrance, seed, count }: BatchPlan): Promise<void> {
     const { world } = this;
     const { server, notes } = world;
-    const before = notes.said;
+    const before = notes.notedCount;
     const pid = server.pid;
     try {
-      await ENTRANCES[entrance](world, new Hostile(seed, this.#options.repeats), count);
+      await ENTRANCES[entrance](world, new HostileValues(seed, this.#options.repeats), count);
       await releaseAll(world);
-      await assertUnhurt(world, entrance === 'adoption' ? server.pid : pid);
+      await assertOthersUnaffected(world, entrance === 'adoption' ? server.pid : pid);
     } catch (error) {
       const again = JSON.stringify({ entrance, seed, count });
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -107,7 +121,7 @@ export class Fuzz {
         `the batch ${again} failed; add it to found.ts: ${why}\nThe last values that were sent:\n  ${notes.last}`,
       );
     } finally {
-      this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.said - before;
+      this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.notedCount - before;
       this.report.worstResponseMs = world.witness.worstMs;
     }
   }
@@ -117,9 +131,9 @@ export class Fuzz {
  * Kills the server during attacks and restarts it. The next server reads stored data from hostile pages and clients.
  * It must keep running, and must adopt the other sessions.
  */
-async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+async function attackThroughAdoption(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   const { server, witness, notes } = world;
-  const saidBefore = notes.said;
+  const notedBefore = notes.notedCount;
   let isKilled = false;
   const attacks = [attackFromPages, attackFromClients].map(attack =>
     attack(world, hostile, count).catch(error => {
@@ -127,7 +141,7 @@ async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: nu
     }),
   );
   const done = Promise.all(attacks);
-  const enough = eventually('enough hostile values to be sent', () => notes.said >= saidBefore + count);
+  const enough = eventually('enough hostile values to be sent', () => notes.notedCount >= notedBefore + count);
   await Promise.race([done, enough]);
   isKilled = true;
   await witness.pause();

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after } from 'node:test';
-import type { Hostile } from './hostile.ts';
+import type { HostileValues } from './hostile.ts';
 
-const HEADERS_KEPT = 200;
+const RESPONSES_KEPT = 200;
 
 export interface HostileWeb {
   readonly port: number;
@@ -35,7 +35,7 @@ export async function openHostileWeb(): Promise<HostileWeb> {
     serve: content => {
       const path = `/${++count}`;
       responses.set(path, content);
-      responses.delete(`/${count - HEADERS_KEPT}`);
+      responses.delete(`/${count - RESPONSES_KEPT}`);
       return `http://127.0.0.1:${port}${path}`;
     },
   };
@@ -60,7 +60,7 @@ const NAMES = [
 ];
 
 /** A response with a status line, headers with hostile values, and a body that may not match them. */
-export function hostileResponse(hostile: Hostile): Buffer {
+export function hostileResponse(hostile: HostileValues): Buffer {
   const status = hostile.pick([
     '200 OK',
     '302 Found',
@@ -78,7 +78,7 @@ export function hostileResponse(hostile: Hostile): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-function headerValue(hostile: Hostile): string {
+function headerValue(hostile: HostileValues): string {
   const text = hostile.text();
   const shown = hostile.chance(3) ? text : text.replaceAll(/[\r\n\0]/g, '_');
   return hostile.pick([

@@ -111,7 +111,7 @@ const OBJECTS = [
   '[null]',
 ] as const;
 
-export class Hostile {
+export class HostileValues {
   #state: number;
   /** Length of the longest text and depth of nesting. Small values make a batch quick. */
   readonly #repeats: number;

@@ -1,7 +1,7 @@
 // The commands and events of the DevTools protocol with their parameters, from the package that Puppeteer uses.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Hostile } from './hostile.ts';
+import type { HostileValues } from './hostile.ts';
 
 interface Described {
   readonly name: string;
@@ -39,7 +39,7 @@ export const COMMANDS = methodsOf('commands');
 export const EVENTS = methodsOf('events');
 
 /** A value of the required type. */
-export function plausible({ type, enum: words }: Described, hostile: Hostile): unknown {
+export function plausible({ type, enum: words }: Described, hostile: HostileValues): unknown {
   if (words) return hostile.pick(words);
   if (type === 'string') return hostile.pick(['about:blank', 'x', 'http://a.test/', '1']);
   if (type === 'integer' || type === 'number') return hostile.pick([0, 1, 2, 100]);
@@ -49,7 +49,7 @@ export function plausible({ type, enum: words }: Described, hostile: Hostile): u
 }
 
 /** Returns parameters for the method, one of which is hostile. `turn` selects it. */
-export function hostileParams({ parameters }: Method, turn: number, hostile: Hostile): Record<string, unknown> {
+export function hostileParams({ parameters }: Method, turn: number, hostile: HostileValues): Record<string, unknown> {
   const chosen = parameters[turn % Math.max(1, parameters.length)];
   const params: Record<string, unknown> = {};
   for (const one of parameters)

@@ -1,6 +1,6 @@
 // Creates values whose types match a schema of the contract, although other rules of the schema may refuse them.
 import type { TSchema } from 'typebox';
-import type { Hostile } from './hostile.ts';
+import type { HostileValues } from './hostile.ts';
 
 interface Described {
   readonly type?: string;
@@ -14,11 +14,11 @@ interface Described {
   readonly format?: string;
 }
 
-export function plausibleBy(schema: TSchema, hostile: Hostile): unknown {
+export function plausibleValueOf(schema: TSchema, hostile: HostileValues): unknown {
   const described: Described = schema;
   if (described.const !== undefined) return described.const;
   if (described.enum) return hostile.pick(described.enum);
-  if (described.anyOf) return plausibleBy(hostile.pick(described.anyOf) ?? {}, hostile);
+  if (described.anyOf) return plausibleValueOf(hostile.pick(described.anyOf) ?? {}, hostile);
   switch (described.type) {
     case 'string':
       return described.format === 'date-time'
@@ -30,24 +30,27 @@ export function plausibleBy(schema: TSchema, hostile: Hostile): unknown {
     case 'boolean':
       return hostile.chance(2);
     case 'array':
-      return described.items && hostile.chance(2) ? [plausibleBy(described.items, hostile)] : [];
+      return described.items && hostile.chance(2) ? [plausibleValueOf(described.items, hostile)] : [];
     case 'object':
-      return objectBy(described, hostile);
+      return plausibleObjectOf(described, hostile);
     default:
       return hostile.value();
   }
 }
 
 /** An object with all required members and some of the others. */
-const objectBy = ({ properties = {}, required = [] }: Described, hostile: Hostile): Record<string, unknown> =>
+const plausibleObjectOf = (
+  { properties = {}, required = [] }: Described,
+  hostile: HostileValues,
+): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(properties)
       .filter(([name]) => required.includes(name) || hostile.chance(4))
-      .map(([name, schema]) => [name, plausibleBy(schema, hostile)]),
+      .map(([name, schema]) => [name, plausibleValueOf(schema, hostile)]),
   );
 
 /** Returns the value with one hostile member at any depth. */
-export function withOneHostile(value: unknown, hostile: Hostile): unknown {
+export function withOneHostile(value: unknown, hostile: HostileValues): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(3)) return hostile.value();
   const entries = Object.entries(value);
   const at = hostile.int(entries.length + 1);

@@ -10,7 +10,7 @@ import { sendRequest } from '../harness/http.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import type { Between } from './between.ts';
+import type { PipeInterceptor } from './between.ts';
 import type { HostileWeb } from './hostile-web.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
@@ -19,13 +19,13 @@ const WITNESS_MS = 60_000;
 const NOTES_KEPT = 6;
 const NOTE_CHARACTERS = 400;
 const KIB = 1024;
-const WORST_SHOWN = 5;
+const WORST_TURNS_MAX = 5;
 
 export interface Fixture {
   readonly server: TestServer;
   readonly pages: Pages;
   readonly web: HostileWeb;
-  readonly between: Between;
+  readonly pipeInterceptor: PipeInterceptor;
   readonly witness: Witness;
   readonly accounts: Accounts;
   readonly notes: Notes;
@@ -42,17 +42,17 @@ export interface Accounts {
 
 /** The last values that were sent, for error messages. */
 export class Notes {
-  #said = 0;
+  #notedCount = 0;
   readonly #last: string[] = [];
 
   note(text: string): void {
-    this.#said++;
+    this.#notedCount++;
     this.#last.push(text.length > NOTE_CHARACTERS ? `${text.slice(0, NOTE_CHARACTERS)}… (${text.length})` : text);
     if (this.#last.length > NOTES_KEPT) this.#last.shift();
   }
 
-  get said(): number {
-    return this.#said;
+  get notedCount(): number {
+    return this.#notedCount;
   }
 
   get last(): string {
@@ -67,9 +67,9 @@ export class Witness {
   responseCount = 0;
   #client: CdpClient;
   #page: string;
-  #stopped = false;
+  #isStopped = false;
   #asking: Promise<void> = Promise.resolve();
-  #broken: unknown;
+  #failure: unknown;
 
   private constructor(session: CreatedSession, client: CdpClient, page: string) {
     this.session = session;
@@ -88,13 +88,13 @@ export class Witness {
 
   /** Fails if a query was not answered. */
   async assertUnaffected(): Promise<void> {
-    if (this.#broken) throw this.#broken;
+    if (this.#failure) throw this.#failure;
     assert.ok(this.#client.isOpen, "the other application's client was closed");
     assert.equal(await this.#client.evaluate('6 * 7', this.#page), 42);
   }
 
   async pause(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     await this.#asking;
   }
 
@@ -106,14 +106,14 @@ export class Witness {
   }
 
   #begin(): void {
-    this.#stopped = false;
+    this.#isStopped = false;
     this.#asking = this.#ask().catch(error => {
-      this.#broken ??= error;
+      this.#failure ??= error;
     });
   }
 
   async #ask(): Promise<void> {
-    while (!this.#stopped) {
+    while (!this.#isStopped) {
       const before = performance.now();
       await withTimeLimit(
         "the other application's session to answer",
@@ -136,8 +136,10 @@ export async function openAccounts(server: TestServer): Promise<Accounts> {
     assert.equal(response.status, 201, response.text);
     return response.body;
   };
-  const witnesses = await made<Application>('/v1/applications', { name: 'Witness' });
-  const { key } = await made<IssuedAgentKey>(`/v1/applications/${witnesses.id}/agent-keys`, { name: 'witness' });
+  const witnessApplication = await made<Application>('/v1/applications', { name: 'Witness' });
+  const { key } = await made<IssuedAgentKey>(`/v1/applications/${witnessApplication.id}/agent-keys`, {
+    name: 'witness',
+  });
   const attacked = await made<Application>('/v1/applications', { name: 'Attacked' });
   const { token } = await made<IssuedToken>('/v1/account/tokens', {
     name: 'attacked',
@@ -167,7 +169,7 @@ export async function releaseAll({ server }: Fixture): Promise<void> {
  * Asserts that the server process is the same, that the other application was not affected, and that no attacked
  * session remains.
  */
-export async function assertUnhurt({ server, witness }: Fixture, pid: number): Promise<void> {
+export async function assertOthersUnaffected({ server, witness }: Fixture, pid: number): Promise<void> {
   assert.equal(server.pid, pid);
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
   await eventually('the server to answer', async () => (await sendRequest(`${server.url}/healthz`, {})).status === 200);
@@ -198,7 +200,7 @@ export async function turnsOf({ server }: Fixture): Promise<Turns> {
       .log()
       .filter(line => line.includes('loop.long_turn'))
       .toSorted((one, other) => cpuMsOf(other) - cpuMsOf(one))
-      .slice(0, WORST_SHOWN),
+      .slice(0, WORST_TURNS_MAX),
   };
 }
 

@@ -36,23 +36,27 @@ export interface Authority {
 
 export function makeAuthority(name: string, validity: Validity = {}): Authority {
   const { publicKey, privateKey } = newKeys();
-  const isAuthority = extension(OID.basicConstraints, true, sequence(tagged(TAG.bool, Buffer.from([0xff]))));
-  const signsCertificates = extension(OID.keyUsage, true, tagged(TAG.bits, Buffer.from([0x01, 0x06])));
+  const basicConstraintsExtension = extension(
+    OID.basicConstraints,
+    true,
+    sequence(tagged(TAG.bool, Buffer.from([0xff]))),
+  );
+  const keyUsageExtension = extension(OID.keyUsage, true, tagged(TAG.bits, Buffer.from([0x01, 0x06])));
   const der = certificate({
-    ...{ subject: name, issuer: name, validity, publicKey, signedWith: privateKey },
-    extensions: [isAuthority, signsCertificates],
+    ...{ subject: name, issuer: name, validity, publicKey, signingKey: privateKey },
+    extensions: [basicConstraintsExtension, keyUsageExtension],
   });
   return { pem: pemOf(der), der, issue: (host, dates = {}) => issue(name, privateKey, host, dates) };
 }
 
-function issue(issuer: string, signedWith: KeyObject, host: string, validity: Validity): SignedCertificate {
+function issue(issuer: string, signingKey: KeyObject, host: string, validity: Validity): SignedCertificate {
   const { publicKey, privateKey } = newKeys();
   const isAddress = /^[0-9.]+$/.test(host);
   const name = isAddress
     ? tagged(NAME.ip, Buffer.from(host.split('.').map(Number)))
     : tagged(NAME.dns, Buffer.from(host));
   const der = certificate({
-    ...{ subject: host, issuer, validity, publicKey, signedWith },
+    ...{ subject: host, issuer, validity, publicKey, signingKey },
     extensions: [
       extension(OID.basicConstraints, true, sequence()),
       extension(OID.extendedKeyUsage, false, sequence(oid(OID.serverAuth))),
@@ -67,11 +71,11 @@ interface CertificateOptions {
   readonly issuer: string;
   readonly validity: Validity;
   readonly publicKey: KeyObject;
-  readonly signedWith: KeyObject;
+  readonly signingKey: KeyObject;
   readonly extensions: readonly Buffer[];
 }
 
-function certificate({ subject, issuer, validity, publicKey, signedWith, extensions }: CertificateOptions): Buffer {
+function certificate({ subject, issuer, validity, publicKey, signingKey, extensions }: CertificateOptions): Buffer {
   const { from = -1, to = 30 } = validity;
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
   const body = sequence(
@@ -84,7 +88,7 @@ function certificate({ subject, issuer, validity, publicKey, signedWith, extensi
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),
   );
-  const signature = Buffer.concat([Buffer.from([0]), sign('sha256', body, signedWith)]);
+  const signature = Buffer.concat([Buffer.from([0]), sign('sha256', body, signingKey)]);
   return sequence(body, algorithm, tagged(TAG.bits, signature));
 }
 

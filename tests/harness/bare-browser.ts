@@ -97,10 +97,10 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
     };
     client = await browser().openClient(policy, {
       message: message => socket.send(message.toString('utf8')),
-      rest: () => {},
+      batchEnd: () => {},
       setPaused: () => {},
       failed: () => socket.terminate(),
-      readLong: async message => work(message),
+      readLongMessage: async message => work(message),
     });
     for (const message of earlyMessages) client.receive(message);
   });

@@ -69,7 +69,7 @@ export const READY = "document.title === 'ready'";
  * An expression for the base page that unregisters its service workers. An attached debugger keeps an unregistered
  * worker running, so the worker may have to be stopped separately.
  */
-export const UNREGISTER =
+export const UNREGISTER_WORKERS =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
 /** An expression for a page of a cell that returns what a script can observe about the page. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,

@@ -61,7 +61,8 @@ function openBrowser(): Promise<Browser> {
 }
 
 /**
- * Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test.
+ * Opens a page in its own context. `violations` lists the violations on the page and must be empty at the end of a
+ * test.
  */
 export async function openWatchedPage(look: DisplaySettings, origin: string): Promise<WatchedPage> {
   const context = await (await openBrowser()).newContext({
@@ -82,7 +83,7 @@ after(async () => {
 
 export class WatchedPage {
   readonly page: Page;
-  readonly faults: string[] = [];
+  readonly violations: string[] = [];
   readonly #context: BrowserContext;
 
   constructor(context: BrowserContext, page: Page, origin: string) {
@@ -90,13 +91,13 @@ export class WatchedPage {
     this.page = page;
     page.on('request', request => {
       const url = request.url();
-      if (!url.startsWith(`${origin}/`) && !/^(data|blob|about):/.test(url)) this.faults.push(`asked ${url}`);
+      if (!url.startsWith(`${origin}/`) && !/^(data|blob|about):/.test(url)) this.violations.push(`asked ${url}`);
     });
-    page.on('pageerror', error => this.faults.push(`threw ${error.stack ?? error.message}`));
+    page.on('pageerror', error => this.violations.push(`threw ${error.stack ?? error.message}`));
     page.on('console', message => {
       // The browser logs an error for each refused request. Tests of refusals expect these errors.
       const isRefusal = /^Failed to load resource/.test(message.text());
-      if (message.type() === 'error' && !isRefusal) this.faults.push(`wrote ${message.text()}`);
+      if (message.type() === 'error' && !isRefusal) this.violations.push(`wrote ${message.text()}`);
     });
   }
 
@@ -182,7 +183,7 @@ export async function visit(
   try {
     await watched.page.goto(`${origin}${path}`);
     await work(watched.page, watched);
-    assert.deepEqual(watched.faults, []);
+    assert.deepEqual(watched.violations, []);
   } finally {
     await watched.close();
   }
@@ -210,7 +211,7 @@ export async function visitSessions(
     await watched.page.goto(`${server.url}/console/a/${server.applicationId}/sessions`);
     await watched.page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
     await work(watched);
-    assert.deepEqual(watched.faults, []);
+    assert.deepEqual(watched.violations, []);
   } finally {
     await watched.close();
   }

@@ -71,7 +71,7 @@ export class ConsumerFixture {
   }
 
   /** Sends a command as a page of Berth does. */
-  fromPage<Body = unknown>(name: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) {
+  sendFromPage<Body = unknown>(name: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) {
     return this.send<Body>(name, body, undefined, { headers: { origin: this.server.url, ...headers } });
   }
 
@@ -94,10 +94,10 @@ export class ConsumerFixture {
 
   /** Completes the sign-in with a code by e-mail. Returns the address that the browser is redirected to. */
   async finish({ signIn }: StartedSignIn, email: string): Promise<string> {
-    const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
+    const sent = await this.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email });
     assert.equal(sent.status, 202, sent.text);
     const code = await this.codeMailedTo(email);
-    const { status, body, text } = await this.fromPage<HostedSignInResult>('hosted.verify', {
+    const { status, body, text } = await this.sendFromPage<HostedSignInResult>('hosted.verify', {
       ...{ signIn, ticket: sent.body.ticket, code },
     });
     assert.equal(status, 200, text);

@@ -37,12 +37,12 @@ export const RIGHTS = [
   ...['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=8000:8000'],
 ];
 
-const inPodman = (args: readonly string[]): string[] => [
+const unshareArgs = (args: readonly string[]): string[] => [
   ...['--mount', '--propagation', 'private', 'sh', '-c', ONE_CGROUP_VERSION, 'podman', ...args],
 ];
 
 export function runPodman(...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync('unshare', inPodman(args), {
+  const { status, stdout, stderr } = spawnSync('unshare', unshareArgs(args), {
     encoding: 'utf8',
     timeout: BUILD_TIMEOUT_MS,
   });
@@ -55,7 +55,7 @@ export function runPodman(...args: readonly string[]): string {
  * /dev/null, and crun makes the user of the container the owner of the machine's own /dev/null.
  */
 export function startPodman(args: readonly string[], prefix: readonly string[] = []): ChildProcess {
-  const [command = '', ...rest] = [...prefix, 'unshare', ...inPodman(args)];
+  const [command = '', ...rest] = [...prefix, 'unshare', ...unshareArgs(args)];
   return spawn(command, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 

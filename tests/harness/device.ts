@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {
   type CollectedToken,
-  DEVICE_GRANT,
+  DEVICE_GRANT_TYPE,
   type DecidedDevice,
   type DeviceRequest,
   type StartedDevice,
@@ -48,7 +48,7 @@ export class DeviceFixture {
 
   collect<Body = OAuthError>({ device_code }: StartedDevice, fields: object = {}): Promise<HttpResult<Body>> {
     return this.sendWithoutCredential(DEVICE_TOKENS, {
-      grant_type: DEVICE_GRANT,
+      grant_type: DEVICE_GRANT_TYPE,
       device_code,
       client_id: CLIENT,
       ...fields,

@@ -88,14 +88,14 @@ export async function startFleet({
   }
   const [first, second, ...more] = hosts;
   if (!first || !second) throw new Error('a fleet needs at least two hosts; pass two numbers or more in slots');
-  const url = await roundRobin(hosts, scope);
+  const url = await openRoundRobin(hosts, scope);
   return { hosts: [first, second, ...more], database, store, env: shared, url, key: first.key, link };
 }
 
-async function roundRobin(hosts: readonly TestServer[], scope: Scope): Promise<string> {
+async function openRoundRobin(hosts: readonly TestServer[], scope: Scope): Promise<string> {
   let nextIndex = 0;
   const next = (): number => Number(new URL(hosts[nextIndex++ % hosts.length]?.url ?? '').port);
-  const { port } = await proxyTo(next, scope);
+  const { port } = await openProxyTo(next, scope);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -103,7 +103,7 @@ async function openLink(databaseUrl: string, scope: Scope): Promise<DatabaseLink
   const database = new URL(databaseUrl);
   let isCut = false;
   const port = Number(database.port);
-  const proxy = await proxyTo(() => (isCut ? undefined : port), scope);
+  const proxy = await openProxyTo(() => (isCut ? undefined : port), scope);
   database.port = String(proxy.port);
   const cut = (): void => {
     isCut = true;
@@ -121,7 +121,7 @@ interface Proxy {
 }
 
 /** Passes connections on to the port. While the port is undefined, connections are dropped. */
-async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
+async function openProxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
     const to = port();

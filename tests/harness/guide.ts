@@ -26,12 +26,12 @@ export class Guide {
   readonly text: string;
   /** The folder in which its commands run. */
   readonly folder: string;
-  readonly #here: Readonly<Record<string, string>>;
+  readonly #replacements: Readonly<Record<string, string>>;
 
   /** `here` maps texts of the guide to their replacements. */
   constructor(name: string, here: Readonly<Record<string, string>>) {
     this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
-    this.#here = here;
+    this.#replacements = here;
     this.folder = mkdtempSync(join(tmpdir(), `berth-${name}-`));
     after(() => rmSync(this.folder, { recursive: true }));
   }
@@ -69,7 +69,10 @@ export class Guide {
   }
 
   #replaceTexts(block: string): string {
-    return Object.entries(this.#here).reduce((placed, [written, here]) => placed.replaceAll(written, here), block);
+    return Object.entries(this.#replacements).reduce(
+      (placed, [written, here]) => placed.replaceAll(written, here),
+      block,
+    );
   }
 
   /** Writes the files of the guide, and the programs `berth` and `node` of this checkout. */

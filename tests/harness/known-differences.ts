@@ -27,16 +27,16 @@ const differences: readonly Difference[] = rowsOf(readFileSync(DOCUMENT, 'utf8')
 });
 
 export class KnownDifferences {
-  readonly #those: readonly Difference[];
+  readonly #differences: readonly Difference[];
   readonly #values = new Map<Difference, Set<string>>();
 
   constructor(which: 'every difference' | 'those of every session') {
-    this.#those = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
+    this.#differences = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
   }
 
   /** Whether Berth causes this event, according to the list. */
   has(method: string, params: unknown): boolean {
-    const found = this.#those.find(
+    const found = this.#differences.find(
       one =>
         one.methods.includes(method) && one.value !== undefined && one.value === String(valueAt(params, one.field)),
     );
@@ -46,7 +46,7 @@ export class KnownDifferences {
 
   /** Whether the value is ignored in comparisons. */
   hasField(method: string, field: string, value: unknown): boolean {
-    const found = this.#those.find(
+    const found = this.#differences.find(
       one => one.methods.includes(method) && one.field === field && one.value === undefined,
     );
     if (found) this.#note(found, `${method} ${JSON.stringify(value)}`);
@@ -55,7 +55,9 @@ export class KnownDifferences {
 
   /** Returns the lines without a difference: those for which `other` has found every value that was found here. */
   unseenBeside(other: KnownDifferences): readonly string[] {
-    const unseen = this.#those.filter(one => [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)));
+    const unseen = this.#differences.filter(one =>
+      [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)),
+    );
     return unseen.map(({ methods, field }) => `${methods} ${field}`);
   }
 

@@ -17,7 +17,7 @@ export class LiveViewer {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on('message', (data: Buffer, binary) => (binary ? this.#frame(data) : this.#message(data)));
+    socket.on('message', (data: Buffer, binary) => (binary ? this.#onFrame(data) : this.#onMessage(data)));
     socket.on('close', (code, reason) => {
       this.closeInfo = { code, reason: reason.toString() };
     });
@@ -109,11 +109,11 @@ export class LiveViewer {
     return socketClosed;
   }
 
-  #message(data: Buffer): void {
+  #onMessage(data: Buffer): void {
     this.messages.push(JSON.parse(data.toString('utf8'))); // sent by our own server
   }
 
-  #frame(data: Buffer): void {
+  #onFrame(data: Buffer): void {
     const length = data.readUInt16BE(0);
     this.frameCount++;
     this.newestFrame = {

@@ -106,9 +106,9 @@ export function createLookPages(): {
       '/looked': async (request, response) => {
         const body = await text(request).catch(() => undefined);
         if (body === undefined) return void response.destroy(); // the browser ended during its request
-        const looked: unknown = JSON.parse(body);
+        const report: unknown = JSON.parse(body);
         const requestHeaders = [headers.get(who(request.url)), headersOf(request)];
-        const observations = typeof looked === 'object' ? looked : {};
+        const observations = typeof report === 'object' ? report : {};
         seen.set(who(request.url), { ...observations, headers: requestHeaders });
         response.end();
       },

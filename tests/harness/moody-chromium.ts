@@ -16,7 +16,7 @@ export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
-  setBehaviour(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
+  setBehaviour(behaviour: 'well' | 'slow' | 'hangs' | 'fails'): void;
   /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;
   /** Replaces the program as a package manager does: writes a new file and renames it. */

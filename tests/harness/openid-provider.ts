@@ -105,7 +105,7 @@ export class HostileProvider {
   /** How far the provider's clock is ahead, in seconds, for a server whose clock was advanced by a test. */
   aheadSeconds = 0;
   /** The number of requests for the keys so far. */
-  keyReads = 0;
+  keyRequestCount = 0;
   #keys = generateKeyPair('ES256', { extractable: true });
   #kid = 'first';
 
@@ -162,7 +162,7 @@ export class HostileProvider {
   }
 
   async #keySet() {
-    this.keyReads += 1;
+    this.keyRequestCount += 1;
     const key = await exportJWK((await this.#keys).publicKey);
     return { keys: [{ ...key, kid: this.#kid, use: 'sig', alg: 'ES256' }] };
   }

@@ -24,7 +24,7 @@ interface Attribute {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-interface Otlp {
+interface OtlpRequest {
   readonly resourceSpans: ReadonlyArray<{
     readonly resource: { readonly attributes: readonly Attribute[] };
     readonly scopeSpans: ReadonlyArray<{ readonly spans: readonly OtlpSpan[] }>;
@@ -91,7 +91,7 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
   };
 }
 
-const spansOf = ({ resourceSpans }: Otlp): ReceivedSpan[] =>
+const spansOf = ({ resourceSpans }: OtlpRequest): ReceivedSpan[] =>
   resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map(span => ({

@@ -12,7 +12,7 @@ import { freePort } from './free-port.ts';
 
 /** The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
 const ADDRESS = '127.0.0.2';
-const RECORDED_MAX = 4 * 1024 ** 2;
+const RECORDED_BYTES_MAX = 4 * 1024 ** 2;
 
 export interface Impostor {
   /** Returns the data that clients sent after the handshake. */
@@ -59,7 +59,7 @@ export async function openPeerPath(): Promise<PeerPath> {
       sockets.add(one);
       one.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes <= RECORDED_MAX) chunks.push(chunk);
+        if (bytes <= RECORDED_BYTES_MAX) chunks.push(chunk);
       });
       one.pipe(other);
       one.on('error', () => other.destroy());

@@ -21,7 +21,7 @@ import {
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER,
+  UNREGISTER_WORKERS,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
 
@@ -62,7 +62,7 @@ export class PlaywrightDriver implements Driver {
       notes.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
       notes.add(`${trackNameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
     }
-    await base.evaluate(UNREGISTER);
+    await base.evaluate(UNREGISTER_WORKERS);
     const session = await context.newCDPSession(base);
     await session.send('ServiceWorker.enable');
     await session.send('ServiceWorker.stopAllWorkers');

@@ -18,7 +18,7 @@ const CLUSTER = 'pg';
 /** Copies the files into a folder that no server has used yet. */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   const prepared = preparedFolder();
-  if (!existsSync(join(prepared, CLUSTER))) await makePrepared(prepared);
+  if (!existsSync(join(prepared, CLUSTER))) await makePreparedFolder(prepared);
   copy([CLUSTER, ...PROBES].map(name => join(prepared, name)).filter(existsSync), dataDir);
 }
 
@@ -48,7 +48,7 @@ function preparedFolder(): string {
   return folder;
 }
 
-async function makePrepared(prepared: string): Promise<void> {
+async function makePreparedFolder(prepared: string): Promise<void> {
   const stagingFolder = `${prepared}.${process.pid}`;
   mkdirSync(stagingFolder, { recursive: true, mode: 0o700 });
   // Imported only when needed, because it loads half of the server.

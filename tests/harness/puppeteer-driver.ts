@@ -21,7 +21,7 @@ import {
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER,
+  UNREGISTER_WORKERS,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
 
@@ -68,7 +68,7 @@ export class PuppeteerDriver implements Driver {
       await page.close();
       notes.add(`${name} closed`, page.isClosed());
     }
-    await base.evaluate(UNREGISTER);
+    await base.evaluate(UNREGISTER_WORKERS);
     const session = await base.createCDPSession();
     await session.send('ServiceWorker.enable');
     await session.send('ServiceWorker.stopAllWorkers');

@@ -14,7 +14,7 @@ import {
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER,
+  UNREGISTER_WORKERS,
 } from './client-cells.ts';
 import type { KnownDifferences } from './known-differences.ts';
 import { eventually } from './until.ts';
@@ -70,11 +70,11 @@ export class RawDriver implements Driver {
       urls.push(...step);
       await this.#open(cell, step, base, own);
       for (const url of urls)
-        await this.#client.waitForValue('the page of the cell to be ready', READY, await this.#sessionAt(url));
+        await this.#client.waitForValue('the page of the cell to be ready', READY, await this.#channelAt(url));
     }
     for (const url of urls)
-      states.set(`${trackNameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#sessionAt(url))));
-    await this.#client.evaluate(UNREGISTER, base);
+      states.set(`${trackNameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#channelAt(url))));
+    await this.#client.evaluate(UNREGISTER_WORKERS, base);
     const names = this.#names();
     for (const targetId of names.keys()) await this.#client.send('Target.closeTarget', { targetId });
     await eventually(
@@ -121,22 +121,22 @@ export class RawDriver implements Driver {
   /** Opens a page as stock clients do: opens an empty page, and navigates the page when all domains are enabled. */
   async #go(url: string, targetParams: object): Promise<string> {
     const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...targetParams });
-    const session = await this.#sessionOf(String(targetId));
+    const session = await this.#channelOf(String(targetId));
     await this.#enabled.get(session);
     await this.#client.send('Page.navigate', { url }, session);
     return session;
   }
 
-  async #sessionOf(targetId: string): Promise<string> {
+  async #channelOf(targetId: string): Promise<string> {
     const isAttachment = (one: CdpMessage): boolean =>
       one.method === 'Target.attachedToTarget' && infoOf(one)?.targetId === targetId;
     const attached = await eventually('the page to be attached', () => this.#heard.find(isAttachment));
     return String(attached?.params?.sessionId);
   }
 
-  async #sessionAt(url: string): Promise<string> {
+  async #channelAt(url: string): Promise<string> {
     const infoEvent = await eventually('the page of the cell', () => this.#heard.find(one => infoOf(one)?.url === url));
-    return this.#sessionOf(String(infoEvent && infoOf(infoEvent)?.targetId));
+    return this.#channelOf(String(infoEvent && infoOf(infoEvent)?.targetId));
   }
 
   #isGone(targetId: string): boolean {

@@ -33,8 +33,8 @@ export class ScriptedBrowser {
   /** Returns the result of a command, or undefined for the usual result, or throws the error that the command gets. */
   script: (command: ScriptedCommand) => object | undefined = () => undefined;
   readonly #folder: string;
-  readonly #reading: Socket;
-  readonly #writing: number;
+  readonly #input: Socket;
+  readonly #outputDescriptor: number;
   #received = '';
   #channels = 0;
 
@@ -44,9 +44,9 @@ export class ScriptedBrowser {
     execFileSync('mkfifo', [fifoIn, fifoOut]);
     this.pipes = { fifoIn, fifoOut, notes: this.#folder, folderInBox: this.#folder, uploadsInBox: this.#folder };
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
-    this.#writing = openSync(fifoOut, flags);
-    this.#reading = new Socket({ fd: openSync(fifoIn, flags), readable: true, writable: false });
-    this.#reading.on('data', chunk => this.#receive(String(chunk)));
+    this.#outputDescriptor = openSync(fifoOut, flags);
+    this.#input = new Socket({ fd: openSync(fifoIn, flags), readable: true, writable: false });
+    this.#input.on('data', chunk => this.#receive(String(chunk)));
   }
 
   /** Sends an event on a channel, or on the root of the pipe. */
@@ -55,7 +55,7 @@ export class ScriptedBrowser {
   }
 
   /** The ids of the channels for which a detach command was received. */
-  get detached(): readonly unknown[] {
+  get detachedChannels(): readonly unknown[] {
     return this.#sent('Target.detachFromTarget').map(({ params }) => params.sessionId);
   }
 
@@ -65,8 +65,8 @@ export class ScriptedBrowser {
   }
 
   close(): void {
-    this.#reading.destroy();
-    closeSync(this.#writing);
+    this.#input.destroy();
+    closeSync(this.#outputDescriptor);
     rmSync(this.#folder, { recursive: true });
   }
 
@@ -106,6 +106,6 @@ export class ScriptedBrowser {
 
   /** `id` or `method` must be first in a message, and `sessionId` last, as Chromium writes them. */
   #send(message: object): void {
-    writeSync(this.#writing, `${JSON.stringify(message)}\0`);
+    writeSync(this.#outputDescriptor, `${JSON.stringify(message)}\0`);
   }
 }

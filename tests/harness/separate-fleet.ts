@@ -18,24 +18,24 @@ const RELAY = join(import.meta.dirname, '../../tools/fleet/relay-program.ts');
 const OUTPUT_LINES_SHOWN = 20;
 export const REGIONS = ['one', 'two', 'three'] as const;
 export type Region = (typeof REGIONS)[number];
-type Three<T> = readonly [T, T, T];
+type Triple<T> = readonly [T, T, T];
 
 export interface SeparateFleet {
   /** Each host has a region of its own, which is the first name in its `BERTH_REGION`. */
-  readonly hosts: Three<TestServer>;
+  readonly hosts: Triple<TestServer>;
   /** The public address, which is the address of the proxy. */
   readonly url: string;
   readonly key: string;
   readonly database: Database;
   /** Unplugs the host or the store from the network, or plugs it in again. */
-  plug(what: TestServer | 'store', isIn: boolean): void;
+  setPlugged(what: TestServer | 'store', isPlugged: boolean): void;
   /** Sets whether responses of the database reach the host. */
-  databaseReaches(host: TestServer, isThere: boolean): void;
+  setDatabaseReaches(host: TestServer, isThere: boolean): void;
 }
 
 export interface SeparateFleetOptions {
   readonly pages: Pages;
-  readonly slots: Three<number>;
+  readonly slots: Triple<number>;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -119,12 +119,12 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   };
   const one = await start(0);
   const [two, three] = await Promise.all([start(1, one.key), start(2, one.key)]);
-  const servers: Three<TestServer> = [one, two, three];
+  const servers: Triple<TestServer> = [one, two, three];
   const memberOf = (host: TestServer): Member => members[servers.indexOf(host)] ?? h1;
   return {
     ...{ hosts: servers, url, key: one.key, database },
-    plug: (what, isIn) => network.plug(what === 'store' ? s3 : memberOf(what), isIn),
-    databaseReaches: (host, isThere) => network.route(db, memberOf(host), isThere),
+    setPlugged: (what, isPlugged) => network.setPlugged(what === 'store' ? s3 : memberOf(what), isPlugged),
+    setDatabaseReaches: (host, isThere) => network.route(db, memberOf(host), isThere),
   };
 }
 

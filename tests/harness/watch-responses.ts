@@ -20,14 +20,14 @@ const outputFile = new URL(import.meta.url).searchParams.get('into');
 let loaded: Promise<ResponseValidator> | undefined;
 
 /** Loaded at the first response, so that the start of the server is not delayed. */
-function loadChecker(): Promise<ResponseValidator> {
+function loadValidator(): Promise<ResponseValidator> {
   loaded ??= import('./described-responses.ts').then(({ ResponseValidator }) => new ResponseValidator());
   return loaded;
 }
 
-function judge(seen: ObservedResponse): void {
+function check(seen: ObservedResponse): void {
   if (outputFile === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
-  void loadChecker()
+  void loadValidator()
     .then(described => described.complaint(seen))
     .catch(error => `${seen.method} ${seen.url} could not be judged: ${error}`)
     .then(complaint => complaint !== undefined && appendFileSync(outputFile, `${complaint}\n`));
@@ -69,14 +69,14 @@ function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined;
 }
 
-function judgeWhole(response: ServerResponse): void {
+function checkResponse(response: ServerResponse): void {
   const state = keptResponses.get(response);
   const { method = '', url = '' } = response.req;
   if (!state) return;
   keptResponses.delete(response);
   if (state.headers.server === OPERATOR) return; // the operator's listener is not part of the API
   const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
-  judge({
+  check({
     ...{ method, url, status: response.statusCode, headers: state.headers },
     ...(isWhole ? { body: Buffer.concat(state.chunks).toString('utf8') } : {}),
   });
@@ -87,7 +87,7 @@ function judgeWhole(response: ServerResponse): void {
 function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
   const { method = '', url = '' } = request;
   if (!UPGRADED_PATH.test(url.split('?', 1)[0] ?? '')) return;
-  const judgeFirst = (chunk: unknown): void => {
+  const checkFirstChunk = (chunk: unknown): void => {
     Object.assign(socket, { write, end });
     const text = bytesOf(chunk, 'latin1')?.toString('latin1') ?? '';
     const [head = '', body = ''] = text.split('\r\n\r\n', 2);
@@ -97,15 +97,15 @@ function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
     );
     const status = Number(line.split(' ')[1]);
     if (status === 101) return; // its headers belong to the WebSocket protocol
-    judge({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
+    check({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
   };
   const { write, end } = socket;
-  const judgingFirst = (method: (...given: never[]) => unknown) =>
+  const withCheck = (method: (...given: never[]) => unknown) =>
     function (this: Duplex, ...given: unknown[]): unknown {
-      judgeFirst(given[0]);
+      checkFirstChunk(given[0]);
       return Reflect.apply(method, this, given);
     };
-  Object.assign(socket, { write: judgingFirst(write), end: judgingFirst(end) });
+  Object.assign(socket, { write: withCheck(write), end: withCheck(end) });
 }
 
 // ---- watching ------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ function watch(): void {
     end(this: ServerResponse, ...given: unknown[]): unknown {
       const result = Reflect.apply(end, this, given);
       keepChunk(this, given[0], given[1]);
-      judgeWhole(this);
+      checkResponse(this);
       return result;
     },
   });

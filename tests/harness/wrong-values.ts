@@ -40,7 +40,7 @@ const EXTRA_FIELD = 'noSuchField';
 /** All invalid variants of a value of the schema, including nested fields. */
 export function invalidValues(schema: TSchema): InvalidValue[] {
   const shape = schema as Shape; // a schema is JSON
-  return [...wrongValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
+  return [...invalidValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
 
 /** Whether the schema accepts the value. */
@@ -60,12 +60,12 @@ function smallestValue(shape: Shape): unknown {
   if (shape.type === 'integer' || shape.type === 'number') return shape.minimum ?? 0;
   if (shape.type === 'array')
     return Array.from({ length: shape.minItems ?? 0 }, () => smallestValue(shape.items ?? {}));
-  if (shape.type === 'string') return rightText(shape);
+  if (shape.type === 'string') return validText(shape);
   const names = shape.required ?? [];
   return Object.fromEntries(names.map(name => [name, smallestValue(shape.properties?.[name] ?? {})]));
 }
 
-function rightText({ format, pattern, minLength = 0 }: Shape): string {
+function validText({ format, pattern, minLength = 0 }: Shape): string {
   if (format === 'uuid') return UUID;
   if (format === 'date-time') return TIME;
   return (
@@ -75,16 +75,16 @@ function rightText({ format, pattern, minLength = 0 }: Shape): string {
   );
 }
 
-function* wrongValuesOf(shape: Shape, path: string): Generator<InvalidValue> {
-  for (const [how, value] of ownWrongValues(shape)) yield { path, how, value, isExtra: false };
+function* invalidValuesOf(shape: Shape, path: string): Generator<InvalidValue> {
+  for (const [how, value] of ownInvalidValues(shape)) yield { path, how, value, isExtra: false };
   for (const choice of shape.anyOf ?? [shape]) {
-    if (choice.type === 'object' && choice.properties) yield* wrongFields(choice, path);
+    if (choice.type === 'object' && choice.properties) yield* invalidFieldsOf(choice, path);
     if (choice.type === 'array' && choice.items)
-      for (const wrong of wrongValuesOf(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
+      for (const wrong of invalidValuesOf(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
   }
 }
 
-function* wrongFields(shape: Shape, path: string): Generator<InvalidValue> {
+function* invalidFieldsOf(shape: Shape, path: string): Generator<InvalidValue> {
   const { properties = {}, required = [] } = shape;
   const all = Object(smallestValue(shape));
   yield { path: join(path, EXTRA_FIELD), how: 'extra', value: { ...all, [EXTRA_FIELD]: 1 }, isExtra: true };
@@ -93,12 +93,12 @@ function* wrongFields(shape: Shape, path: string): Generator<InvalidValue> {
     yield { path: join(path, name), how: 'missing', value: rest, isExtra: false };
   }
   for (const [name, inner] of Object.entries(properties))
-    for (const wrong of wrongValuesOf(inner, join(path, name)))
+    for (const wrong of invalidValuesOf(inner, join(path, name)))
       yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
 /** Yields values that may be invalid as a whole, not because of one of their fields. Valid values are dropped later. */
-function* ownWrongValues(shape: Shape): Generator<readonly [how: string, value: unknown]> {
+function* ownInvalidValues(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];
   for (const choice of shape.anyOf ?? [shape]) {

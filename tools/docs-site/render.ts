@@ -2,7 +2,7 @@
 // can be copied. HTML in a document is shown as text: only Markdown becomes HTML.
 import { posix } from 'node:path';
 import markdownIt, { type Token } from 'markdown-it';
-import { highlightCode } from './colours.ts';
+import { escapeHtml, highlightCode } from './colours.ts';
 
 export interface Heading {
   readonly level: number;
@@ -107,5 +107,5 @@ const NAMES: Readonly<Record<string, string>> = {
 function codeBlock(code: string, info: string): string {
   const language = info.trim().split(/\s+/)[0] ?? '';
   const name = NAMES[language] ?? (language || 'Text');
-  return `<figure class="code"><figcaption><span>${name}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${highlightCode(code.trimEnd(), language)}</code></pre></figure>\n`;
+  return `<figure class="code"><figcaption><span>${escapeHtml(name)}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${highlightCode(code.trimEnd(), language)}</code></pre></figure>\n`;
 }

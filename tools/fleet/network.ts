@@ -12,8 +12,8 @@ export interface Member {
 
 export interface Network {
   readonly members: readonly Member[];
-  /** Connects the member to the bridge if `isIn` is true, otherwise disconnects it. */
-  plug(member: Member, isIn: boolean): void;
+  /** Connects the member to the bridge if `isPlugged` is true, otherwise disconnects it. */
+  setPlugged(member: Member, isPlugged: boolean): void;
   /**
    * Sets whether packets from `from` reach `to`. If `isThere` is false, they are dropped silently. Each call must
    * change the current state.
@@ -45,7 +45,8 @@ export function makeNetwork(prefix: string, names: readonly string[]): Network {
   return {
     members,
     remove,
-    plug: (member, isIn) => ip('-n', bridge, 'link', 'set', `v${members.indexOf(member)}`, isIn ? 'up' : 'down'),
+    setPlugged: (member, isPlugged) =>
+      ip('-n', bridge, 'link', 'set', `v${members.indexOf(member)}`, isPlugged ? 'up' : 'down'),
     route: (from, to, isThere) =>
       ip('-n', from.namespace, 'route', isThere ? 'del' : 'add', 'blackhole', `${to.address}/32`),
   };

@@ -18,8 +18,8 @@ export interface Manifest {
 export function packagesOf(sources: Iterable<string>): Set<string> {
   const names = new Set<string>();
   for (const source of sources)
-    for (const { specifier, typeOnly } of importsOf(source))
-      if (!typeOnly && !/^(\.|node:)/.test(specifier)) names.add(nameOf(specifier));
+    for (const { specifier, isTypeOnly } of importsOf(source))
+      if (!isTypeOnly && !/^(\.|node:)/.test(specifier)) names.add(nameOf(specifier));
   return names;
 }
 

@@ -89,17 +89,17 @@ export function takeTokenFromAddress(): void {
 
 export const offeredToken = (): string | undefined => tokenFromLink;
 
-/** Signs in with the token of the link if `accepts` is true; otherwise discards the token. */
-export function answerOffer(accepts: boolean): void {
+/** Signs in with the token of the link if `isAccepted` is true; otherwise discards the token. */
+export function answerOffer(isAccepted: boolean): void {
   const linkToken = tokenFromLink;
   tokenFromLink = undefined;
-  if (!accepts || linkToken === undefined) return notify();
+  if (!isAccepted || linkToken === undefined) return notify();
   signOut();
   signIn(linkToken);
 }
 
 /** Checks a token with the API before it is stored. */
-export async function tryToken(text: string): Promise<void> {
+export async function checkToken(text: string): Promise<void> {
   const response = await fetch('/v1/account/tokens/current', { headers: { authorization: `Bearer ${text}` } });
   if (response.ok) return;
   const body: unknown = await response.json().catch(() => ({}));

@@ -15,7 +15,8 @@ export async function readLiveAddress(app: string, id: string, signal: AbortSign
     signal,
   });
   const body: Partial<ErrorBody> & { debuggerUrl?: string } = await response.json().catch(() => ({}));
-  if (!response.ok || !body.debuggerUrl) throw new ApiError(response.status, body, 'The session has no live view.');
+  if (!response.ok || !body.debuggerUrl)
+    throw new ApiError(response.status, body, 'The live view could not be opened. Reload the page.');
   const { pathname, search, hash } = new URL(body.debuggerUrl, location.href);
   return `${pathname}${search}${hash}`;
 }

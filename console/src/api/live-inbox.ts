@@ -45,7 +45,7 @@ async function pollInbox(client: QueryClient, signal: AbortSignal): Promise<void
     try {
       const isLongPoll = knownState !== undefined && !document.hidden;
       const query = isLongPoll ? { wait: WAIT_SECONDS, since: knownState ?? '' } : {};
-      const askedAt = performance.now();
+      const requestStartMs = performance.now();
       const newInbox = await call('readInbox', { query, signal });
       if (signal.aborted) return;
       client.setQueryData(KEY, newInbox);
@@ -53,7 +53,7 @@ async function pollInbox(client: QueryClient, signal: AbortSignal): Promise<void
         for (const { queryKey } of client.getQueryCache().findAll({ queryKey: ['inbox'] }))
           if (queryKey[1] !== KEY[1]) void client.invalidateQueries({ queryKey });
       const isEarlyResponse =
-        isLongPoll && newInbox.state === knownState && performance.now() - askedAt < EARLY_RESPONSE_MS;
+        isLongPoll && newInbox.state === knownState && performance.now() - requestStartMs < EARLY_RESPONSE_MS;
       knownState = newInbox.state;
       if (isEarlyResponse) await pause(RETRY_MS, signal);
       if (document.hidden) await pause(HIDDEN_POLL_MS, signal);

@@ -28,7 +28,7 @@ async function runCeremony(ceremony: () => Promise<Credential | null>): Promise<
     const credential = await ceremony();
     if (credential instanceof PublicKeyCredential) return JSON.parse(JSON.stringify(credential));
   } catch (error) {
-    throw new Error('The passkey was not used. Try again, or use another method.', { cause: error });
+    throw new Error('No passkey was created or used. Try again, or use another method.', { cause: error });
   }
   throw new Error('This browser did not provide a passkey. Use another method.');
 }

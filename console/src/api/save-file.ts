@@ -10,18 +10,18 @@ export async function saveHar(app: string, id: string): Promise<void> {
 
 /** Saves all entries of the log, one JSON object per line. */
 export async function saveLog(app: string, id: string): Promise<void> {
-  const parts: string[] = [];
+  const lines: string[] = [];
   let after: string | undefined;
   for (;;) {
     const query = after === undefined ? {} : { after };
     const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query });
     const entries: readonly SessionLog[] = body ?? [];
-    for (const entry of entries) parts.push(`${JSON.stringify(entry)}\n`);
+    for (const entry of entries) lines.push(`${JSON.stringify(entry)}\n`);
     const next = headers.get('x-next-after') ?? undefined;
     if (entries.length === 0 || next === undefined || next === after) break;
     after = next;
   }
-  saveBlob(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
+  saveBlob(new Blob(lines, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }
 
 /** Saves the receipt as the API returned it, for `berth receipts verify`. */

@@ -2,10 +2,10 @@
 // anything. The values are then kept in memory until the page is closed.
 type KeyValueStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-export const localStore: KeyValueStore = orInMemory(() => localStorage);
-export const tabStore: KeyValueStore = orInMemory(() => sessionStorage);
+export const localStore: KeyValueStore = storageOrMemory(() => localStorage);
+export const tabStore: KeyValueStore = storageOrMemory(() => sessionStorage);
 
-function orInMemory(getStorage: () => Storage): KeyValueStore {
+function storageOrMemory(getStorage: () => Storage): KeyValueStore {
   try {
     return getStorage();
   } catch {

@@ -4,30 +4,30 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { listen, type StreamState } from './event-stream.ts';
 
-const GATHER_MS = 1_000;
-const GATHER_LONG_LIST_MS = 5_000;
+const BATCH_MS = 1_000;
+const BATCH_LONG_LIST_MS = 5_000;
 
 export function useLiveList(app: string): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
   const client = useQueryClient();
   useEffect(() => {
     const unmountController = new AbortController();
-    let gatherTimer: ReturnType<typeof setTimeout> | undefined;
+    let batchTimer: ReturnType<typeof setTimeout> | undefined;
     const onEvents = (): void => {
       const lists = client.getQueriesData<{ readonly pages?: readonly unknown[] }>({ queryKey: ['sessions', app] });
       const isLong = lists.some(([, list]) => (list?.pages?.length ?? 0) > 1);
-      gatherTimer ??= setTimeout(
+      batchTimer ??= setTimeout(
         () => {
-          gatherTimer = undefined;
+          batchTimer = undefined;
           void client.invalidateQueries({ queryKey: ['sessions', app] });
         },
-        isLong ? GATHER_LONG_LIST_MS : GATHER_MS,
+        isLong ? BATCH_LONG_LIST_MS : BATCH_MS,
       );
     };
     void listen({ app, onEvents, onState: setState }, unmountController.signal);
     return () => {
       unmountController.abort();
-      clearTimeout(gatherTimer);
+      clearTimeout(batchTimer);
     };
   }, [app, client]);
   return state;

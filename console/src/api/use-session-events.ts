@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import type { SessionEvent } from '../../../contract/events.ts';
 import { listen, type StreamState } from './event-stream.ts';
 
-const GATHER_MS = 150;
+const BATCH_MS = 150;
 
 export function useSessionEvents(app: string, id: string): { events: readonly SessionEvent[]; state: StreamState } {
   const [state, setState] = useState<StreamState>('connecting');
@@ -13,22 +13,22 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
   useEffect(() => {
     const unmountController = new AbortController();
     let pendingEvents: SessionEvent[] = [];
-    let gatherTimer: ReturnType<typeof setTimeout> | undefined;
+    let batchTimer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
       const batch = pendingEvents;
       pendingEvents = [];
-      gatherTimer = undefined;
+      batchTimer = undefined;
       setEvents(shown => [...shown, ...batch]);
       void client.invalidateQueries({ queryKey: ['session', app, id] });
     };
     const onEvents = (newEvents: readonly SessionEvent[]): void => {
       pendingEvents.push(...newEvents);
-      gatherTimer ??= setTimeout(flush, GATHER_MS);
+      batchTimer ??= setTimeout(flush, BATCH_MS);
     };
     void listen({ app, sessionId: id, onEvents, onState: setState }, unmountController.signal);
     return () => {
       unmountController.abort();
-      clearTimeout(gatherTimer);
+      clearTimeout(batchTimer);
       setEvents([]);
     };
   }, [app, id, client]);

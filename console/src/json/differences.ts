@@ -10,7 +10,7 @@ export interface Difference {
 type Members = Readonly<Record<string, unknown>>;
 
 export function differences(previous: unknown, next: unknown, path = ''): Difference[] {
-  if (canonical(previous) === canonical(next)) return [];
+  if (canonicalJson(previous) === canonicalJson(next)) return [];
   const [previousMembers, nextMembers] = [membersOf(previous), membersOf(next)];
   if (!previousMembers || !nextMembers || Array.isArray(previous) !== Array.isArray(next))
     return [{ path, ...textEntry('before', previous), ...textEntry('after', next) }];
@@ -29,7 +29,7 @@ const textEntry = <Name extends string>(name: Name, value: unknown): { readonly 
   value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string });
 
 /** Returns the same text for values that differ only in the order of their members. */
-export const canonical = (value: unknown): string =>
+export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     membersOf(part) && !Array.isArray(part)
       ? Object.fromEntries(Object.entries(Object(part)).sort(([a], [b]) => (a < b ? -1 : 1)))

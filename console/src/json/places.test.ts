@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lineOf, offsetOf, parseJson, partsOf } from './places.ts';
 
-const parsed = (text: string) => {
+const parseOrFail = (text: string) => {
   const outcome = parseJson(text);
   return 'places' in outcome ? outcome : assert.fail(outcome.message);
 };
 
 test('offsetOf returns the offset of the value at a path, or of the nearest enclosing value', () => {
   const text = '{\n  "steps": [\n    {"do": "goto"},\n    {"do": "fill", "a\\"b": [1, 2]}\n  ]\n}';
-  const json = parsed(text);
+  const json = parseOrFail(text);
   assert.deepEqual(json.value, JSON.parse(text));
   for (const [path, found] of [
     ['', '{\n'],

@@ -89,12 +89,12 @@ class Scanner {
     this.#skip(BLANK);
   }
 
-  #parseItems(end: '}' | ']', member: (index: number) => void): void {
+  #parseItems(end: '}' | ']', parseItem: (index: number) => void): void {
     this.#at += 1;
     this.#skip(BLANK);
     if (this.#accept(end)) return;
     for (let index = 0; ; index += 1) {
-      member(index);
+      parseItem(index);
       if (this.#accept(end)) return;
       if (!this.#accept(',')) throw this.#syntaxError(`expected , or ${end}`);
     }

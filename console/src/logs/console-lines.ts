@@ -1,7 +1,7 @@
 // Converts console calls, uncaught exceptions and messages of the browser into lines of text.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
-import { list, number, object, text } from './reading.ts';
+import { asList, asNumber, asObject, asText } from './reading.ts';
 
 export interface ConsoleLine {
   readonly key: number;
@@ -25,18 +25,26 @@ type LineContent = Pick<ConsoleLine, 'level' | 'message' | 'sourcePosition'>;
 
 const READERS: Readonly<Record<string, (params: JsonObject) => LineContent>> = {
   'Runtime.consoleAPICalled': params => ({
-    level: levelOf(text(params.type)),
-    message: list(params.args).map(argumentText).join(' '),
-    sourcePosition: sourcePositionOf(object(list(object(params.stackTrace).callFrames)[0])),
+    level: levelOf(asText(params.type)),
+    message: asList(params.args).map(argumentText).join(' '),
+    sourcePosition: sourcePositionOf(asObject(asList(asObject(params.stackTrace).callFrames)[0])),
   }),
   'Runtime.exceptionThrown': params => {
-    const details = object(params.exceptionDetails);
-    const exceptionText = text(object(details.exception).description);
-    return { level: 'error', message: exceptionText || text(details.text), sourcePosition: sourcePositionOf(details) };
+    const details = asObject(params.exceptionDetails);
+    const exceptionText = asText(asObject(details.exception).description);
+    return {
+      level: 'error',
+      message: exceptionText || asText(details.text),
+      sourcePosition: sourcePositionOf(details),
+    };
   },
   'Log.entryAdded': params => {
-    const entry = object(params.entry);
-    return { level: levelOf(text(entry.level)), message: text(entry.text), sourcePosition: sourcePositionOf(entry) };
+    const entry = asObject(params.entry);
+    return {
+      level: levelOf(asText(entry.level)),
+      message: asText(entry.text),
+      sourcePosition: sourcePositionOf(entry),
+    };
   },
 };
 
@@ -44,18 +52,18 @@ const levelOf = (word: string): LineContent['level'] =>
   word === 'error' || word === 'assert' ? 'error' : word === 'warning' ? 'warning' : 'info';
 
 function argumentText(value: unknown): string {
-  const remoteObject = object(value);
+  const remoteObject = asObject(value);
   if (typeof remoteObject.value === 'string') return remoteObject.value;
   if (remoteObject.value !== undefined) return JSON.stringify(remoteObject.value);
-  const properties = list(object(remoteObject.preview).properties).map(object);
+  const properties = asList(asObject(remoteObject.preview).properties).map(asObject);
   if (properties.length > 0)
-    return `{${properties.map(({ name, value }) => `${text(name)}: ${text(value)}`).join(', ')}}`;
-  return text(remoteObject.description) || text(remoteObject.unserializableValue) || text(remoteObject.type);
+    return `{${properties.map(({ name, value }) => `${asText(name)}: ${asText(value)}`).join(', ')}}`;
+  return asText(remoteObject.description) || asText(remoteObject.unserializableValue) || asText(remoteObject.type);
 }
 
 function sourcePositionOf(frame: JsonObject): string {
-  const url = text(frame.url);
+  const url = asText(frame.url);
   if (!url) return '';
-  const line = number(frame.lineNumber);
+  const line = asNumber(frame.lineNumber);
   return `${url.split(/[?#]/, 1)[0]?.split('/').at(-1) || url}${line === undefined ? '' : `:${line + 1}`}`;
 }

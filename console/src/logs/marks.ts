@@ -3,7 +3,7 @@ import type { SessionEvent } from '../../../contract/events.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { consoleLines } from './console-lines.ts';
 import { networkCalls, shortUrl } from './network-calls.ts';
-import { object, text } from './reading.ts';
+import { asObject, asText } from './reading.ts';
 
 export interface Mark {
   readonly key: string;
@@ -25,20 +25,20 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
     { name: 'Pages', marks: pageMarks(logs) },
     {
       name: 'Network',
-      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failureText: failure }) => ({
+      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failureText }) => ({
         key,
         atMs: startMs,
         ...(endMs === undefined ? {} : { untilMs: endMs }),
-        words: `${shortUrl(url)} ${failure ?? status ?? ''}`.trim(),
-        isBad: failure !== undefined || (status ?? 0) >= 400,
+        words: `${shortUrl(url)} ${failureText ?? status ?? ''}`.trim(),
+        isBad: failureText !== undefined || (status ?? 0) >= 400,
       })),
     },
     {
       name: 'Console',
-      marks: consoleLines(logs).map(({ key, timeMs, message: words, level }) => ({
+      marks: consoleLines(logs).map(({ key, timeMs, message, level }) => ({
         key: String(key),
         atMs: timeMs,
-        words,
+        words: message,
         isBad: level === 'error',
       })),
     },
@@ -58,8 +58,8 @@ const pageMarks = (logs: readonly SessionLog[]): Mark[] =>
 
 /** The address that a page navigated to. */
 function openedUrl({ method, request }: SessionLog): string | undefined {
-  const { url, parentId } = object(request?.params.frame);
-  return method === 'Page.frameNavigated' && parentId === undefined ? text(url) : undefined;
+  const { url, parentId } = asObject(request?.params.frame);
+  return method === 'Page.frameNavigated' && parentId === undefined ? asText(url) : undefined;
 }
 
 /** Host and path of the last address of each page, by its number. */

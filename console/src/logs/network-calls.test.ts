@@ -34,13 +34,13 @@ test('networkCalls merges the events of a request into one call and returns two 
     entry('Network.loadingFailed', 60, { requestId: '2', errorText: 'net::ERR_FAILED' }),
   ]);
   assert.deepEqual(
-    calls.map(({ url, status, startMs, endMs, bytes, failureText: failed }) => [
+    calls.map(({ url, status, startMs, endMs, bytes, failureText }) => [
       url,
       status,
       startMs,
       endMs,
       bytes,
-      failed,
+      failureText,
     ]),
     [
       ['http://a/', 302, 10, 20, undefined, undefined],

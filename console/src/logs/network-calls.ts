@@ -1,7 +1,7 @@
 // Combines the events of each request into one network call.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
-import { number, object, text } from './reading.ts';
+import { asNumber, asObject, asText } from './reading.ts';
 
 export interface NetworkCall {
   readonly key: string;
@@ -27,23 +27,23 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
   const hops = new Map<string, number>();
   for (const { method, pageId, timestamp = 0, request } of logs) {
     const params = request?.params ?? {};
-    const id = `${pageId} ${text(params.requestId)}`;
+    const id = `${pageId} ${asText(params.requestId)}`;
     const key = (): string => `${id} ${hops.get(id) ?? 0}`;
     if (method === 'Network.requestWillBeSent') {
       const previousHop = calls.get(key());
       if (previousHop && params.redirectResponse) {
-        calls.set(key(), { ...previousHop, ...responseFields(object(params.redirectResponse)), endMs: timestamp });
+        calls.set(key(), { ...previousHop, ...responseFields(asObject(params.redirectResponse)), endMs: timestamp });
         hops.set(id, (hops.get(id) ?? 0) + 1);
       }
-      const sentRequest = object(params.request);
+      const sentRequest = asObject(params.request);
       calls.set(key(), {
         key: key(),
         pageId,
-        method: text(sentRequest.method) || 'GET',
-        url: text(sentRequest.url),
-        type: text(params.type) || 'Other',
+        method: asText(sentRequest.method) || 'GET',
+        url: asText(sentRequest.url),
+        type: asText(params.type) || 'Other',
         startMs: timestamp,
-        requestHeaders: object(sentRequest.headers),
+        requestHeaders: asObject(sentRequest.headers),
         responseHeaders: {},
       });
       continue;
@@ -51,24 +51,24 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
     const call = calls.get(key());
     if (!call) continue;
     if (method === 'Network.responseReceived')
-      calls.set(key(), { ...call, ...responseFields(object(params.response)) });
+      calls.set(key(), { ...call, ...responseFields(asObject(params.response)) });
     if (method === 'Network.loadingFinished')
-      calls.set(key(), { ...call, endMs: timestamp, bytes: number(params.encodedDataLength) ?? call.bytes ?? 0 });
+      calls.set(key(), { ...call, endMs: timestamp, bytes: asNumber(params.encodedDataLength) ?? call.bytes ?? 0 });
     if (method === 'Network.loadingFailed')
-      calls.set(key(), { ...call, endMs: timestamp, failureText: text(params.errorText) || 'failed' });
+      calls.set(key(), { ...call, endMs: timestamp, failureText: asText(params.errorText) || 'failed' });
   }
   return [...calls.values()];
 }
 
 function responseFields(response: JsonObject): Partial<NetworkCall> {
-  const status = number(response.status);
-  const address = text(response.remoteIPAddress);
+  const status = asNumber(response.status);
+  const address = asText(response.remoteIPAddress);
   return {
     ...(status === undefined ? {} : { status }),
-    mimeType: text(response.mimeType),
-    protocol: text(response.protocol),
-    responseHeaders: object(response.headers),
-    ...(address ? { remoteAddress: `${address}:${number(response.remotePort) ?? ''}` } : {}),
+    mimeType: asText(response.mimeType),
+    protocol: asText(response.protocol),
+    responseHeaders: asObject(response.headers),
+    ...(address ? { remoteAddress: `${address}:${asNumber(response.remotePort) ?? ''}` } : {}),
   };
 }
 

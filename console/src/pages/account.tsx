@@ -96,7 +96,7 @@ function Profile({ account }: { readonly account: CurrentAccount }) {
 function RenameDialog({
   name,
   close,
-  onFinished: done,
+  onFinished,
 }: {
   readonly name: string;
   readonly close: () => void;
@@ -106,7 +106,7 @@ function RenameDialog({
   const work = useMutation({
     mutationFn: () => call('changeAccount', { body: { name: text } }),
     onSuccess: async () => {
-      await done();
+      await onFinished();
       close();
     },
   });
@@ -179,7 +179,7 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
 
 function AddPasskeyDialog({
   close,
-  onFinished: onDone,
+  onFinished,
 }: {
   readonly close: () => void;
   readonly onFinished: () => Promise<void>;
@@ -190,7 +190,7 @@ function AddPasskeyDialog({
       const challenge = await call('requestPasskeyRegistration', {});
       const response = await createPasskey(challenge);
       await call('addPasskey', { body: { ticket: challenge.ticket, name, response } });
-      await onDone();
+      await onFinished();
     },
     onSuccess: close,
   });
@@ -312,14 +312,14 @@ function Sessions() {
 
 function SessionRow({
   session,
-  onFinished: onDone,
+  onFinished,
 }: {
   readonly session: SignedInSession;
   readonly onFinished: () => Promise<unknown>;
 }) {
   const end = useMutation({
     mutationFn: () => call('endSignedInSession', { params: { id: session.id } }),
-    onSuccess: onDone,
+    onSuccess: onFinished,
   });
   return (
     <Row

@@ -71,14 +71,14 @@ const ApplicationRow = ({
 );
 
 function EditDialog({
-  applicationToEdit: editTarget,
+  applicationToEdit,
   close,
 }: {
   readonly applicationToEdit: Application | 'new';
   readonly close: () => void;
 }) {
-  const isNew = editTarget === 'new';
-  const [name, setName] = useState(isNew ? '' : editTarget.name);
+  const isNew = applicationToEdit === 'new';
+  const [name, setName] = useState(isNew ? '' : applicationToEdit.name);
   const client = useQueryClient();
   const navigate = useNavigate();
   const save = useMutation({
@@ -86,9 +86,9 @@ function EditDialog({
       isNew
         ? call('createApplication', { body: { name } })
         : call('renameApplication', {
-            params: { appId: editTarget.id },
+            params: { appId: applicationToEdit.id },
             body: { name },
-            headers: { 'if-match': `"${editTarget.revision}"` },
+            headers: { 'if-match': `"${applicationToEdit.revision}"` },
           }),
     onSuccess: async ({ id }) => {
       await client.invalidateQueries({ queryKey: applicationsQuery.queryKey });

@@ -102,7 +102,7 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
 
 const Entry = ({
   entry,
-  onActorClick: filterByActor,
+  onActorClick,
 }: {
   readonly entry: AuditEntry;
   readonly onActorClick: (actor: string) => void;
@@ -129,7 +129,7 @@ const Entry = ({
           <button
             type="button"
             title="Show only what this actor did"
-            onClick={() => filterByActor(actor.id ?? '')}
+            onClick={() => onActorClick(actor.id ?? '')}
             className="underline decoration-line-strong underline-offset-2 hover:text-accent"
           >
             {actor.name ?? actor.kind}

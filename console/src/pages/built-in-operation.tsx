@@ -24,7 +24,7 @@ export function BuiltInOperation({
   readonly mayRelax: boolean;
 }) {
   const client = useQueryClient();
-  const [enabled, setEnabled] = useState(operation.enabled ?? true);
+  const [isEnabled, setIsEnabled] = useState(operation.enabled ?? true);
   const [approval, setApproval] = useState(operation.approval);
   const [price, setPrice] = useState(String(operation.price.microCredits / MICRO_CREDITS_PER_CREDIT));
   const microCredits = Math.round(Number(price) * MICRO_CREDITS_PER_CREDIT);
@@ -33,12 +33,12 @@ export function BuiltInOperation({
       call('configureOperation', {
         params: { appId: app, id: operation.id },
         headers: { 'if-match': `"${operation.revision}"` },
-        body: { enabled, approval, price: { microCredits } },
+        body: { enabled: isEnabled, approval, price: { microCredits } },
       }),
     onSettled: () => client.invalidateQueries({ queryKey: ['operations', app] }),
   });
   const isChanged =
-    enabled !== (operation.enabled ?? true) ||
+    isEnabled !== (operation.enabled ?? true) ||
     approval !== operation.approval ||
     microCredits !== operation.price.microCredits;
   const submit = (event: FormEvent): void => {
@@ -52,8 +52,8 @@ export function BuiltInOperation({
           label="Agents may call it"
           hint="If their key has a grant for the operation."
           disabled={!mayWrite}
-          checked={enabled}
-          onChange={event => setEnabled(event.target.checked)}
+          checked={isEnabled}
+          onChange={event => setIsEnabled(event.target.checked)}
         />
         <SelectField
           label="Who approves each call"

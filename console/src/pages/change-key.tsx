@@ -10,7 +10,7 @@ import { draftOf, type GrantDraft, GrantFields, grantOf } from './grant-fields.t
 export function ChangeKey({
   app,
   agentKey,
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly app: string;
@@ -28,7 +28,7 @@ export function ChangeKey({
         headers: { 'if-match': `"${agentKey.revision}"` },
         body: { name, cidrAllow: ranges.split(/[\s,]+/).filter(Boolean), grants: grants.map(grantOf) },
       }),
-    onSuccess: done,
+    onSuccess: onFinished,
   });
   return (
     <FormDialog title={`Change ${agentKey.name}`} action="Save" work={work} close={close}>

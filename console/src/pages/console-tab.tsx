@@ -65,7 +65,7 @@ export function ConsoleTab({
       <Rows
         label="Console"
         count={lines.length}
-        rowPx={ROW_PX}
+        rowHeightPx={ROW_PX}
         row={index => {
           const line = lines[index];
           return line && <Line line={line} />;
@@ -75,11 +75,7 @@ export function ConsoleTab({
   );
 }
 
-const Line = ({
-  line: { timeMs, pageId, level, message: words, sourcePosition: place },
-}: {
-  readonly line: ConsoleLine;
-}) => {
+const Line = ({ line: { timeMs, pageId, level, message, sourcePosition: place } }: { readonly line: ConsoleLine }) => {
   const time = new Date(timeMs).toISOString();
   return (
     <div className="grid grid-cols-[60px_minmax(0,1fr)] gap-x-3 px-4 py-1.5 font-mono text-xs leading-4 md:grid-cols-[60px_44px_minmax(0,1fr)_auto]">
@@ -89,7 +85,7 @@ const Line = ({
       <span className="hidden text-faint md:block">{pageId < 0 ? '' : `page ${pageId}`}</span>
       <span className={`break-words whitespace-pre-wrap ${LEVEL_CLASSES[level]}`}>
         {level === 'info' ? '' : <span className="sr-only">{level}: </span>}
-        {words}
+        {message}
       </span>
       <span className="hidden max-w-44 truncate text-faint md:block">{place}</span>
     </div>

@@ -117,7 +117,7 @@ const Row = ({
 function CreateDialog({
   app,
   close,
-  onFinished: done,
+  onFinished,
 }: {
   readonly app: string;
   readonly close: () => void;
@@ -127,7 +127,7 @@ function CreateDialog({
   const create = useMutation({
     mutationFn: () => call('createContext', { app, body: name.trim() ? { name: name.trim() } : {} }),
     onSuccess: async () => {
-      await done();
+      await onFinished();
       close();
     },
   });
@@ -149,7 +149,7 @@ function VersionsDialog({
   app,
   context,
   close,
-  onFinished: done,
+  onFinished,
 }: {
   readonly app: string;
   readonly context: Context;
@@ -165,7 +165,7 @@ function VersionsDialog({
     mutationFn: (version: number) => call('restoreContext', { app, params, body: { version } }),
     onSuccess: async () => {
       await refetch();
-      await done();
+      await onFinished();
     },
   });
   return (

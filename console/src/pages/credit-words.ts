@@ -75,13 +75,13 @@ export function moneyWords({ amount, currency }: { readonly amount: number; read
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
 }
 
-const DAY_TICK = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const DAY_NAME = new Intl.DateTimeFormat(undefined, {
+const DAY_TICK_FORMAT = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const DAY_NAME_FORMAT = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
 });
 
 /** The full and the short name of a day such as `2026-11-23`. */
 export const dayNames = (day: string): { readonly name: string; readonly tick: string } => {
   const time = new Date(`${day}T00:00:00Z`);
-  return { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY_TICK.format(time) };
+  return { name: `${DAY_NAME_FORMAT.format(time)}, UTC`, tick: DAY_TICK_FORMAT.format(time) };
 };

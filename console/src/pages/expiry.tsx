@@ -12,7 +12,7 @@ export const expiresAtOf = (days: string): { expiresAt?: string } =>
 export const ExpiryField = ({
   value,
   onChange,
-  allowsNoExpiry: allowsNever = false,
+  allowsNoExpiry = false,
 }: {
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -20,7 +20,7 @@ export const ExpiryField = ({
   readonly allowsNoExpiry?: boolean;
 }) => (
   <SelectField label="Expires" value={value} onChange={event => onChange(event.target.value)}>
-    {allowsNever && <option value="">Never</option>}
+    {allowsNoExpiry && <option value="">Never</option>}
     {Object.entries(EXPIRIES).map(([days, words]) => (
       <option key={days} value={days}>
         In {words}

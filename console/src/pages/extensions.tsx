@@ -25,7 +25,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
     mutationFn: (form: FormData) => call('uploadExtension', { app, form }),
     onSuccess: ({ id }) => saveIds([id, ...ids.filter(one => one !== id)]),
   });
-  const reads = useQueries({
+  const extensionQueries = useQueries({
     queries: ids.map(id => ({
       queryKey: ['extension', app, id],
       queryFn: () => call('readExtension', { app, params: { id } }),
@@ -54,7 +54,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
           </EmptyState>
         ) : (
           <ul className="divide-y divide-line">
-            {reads.map(({ data, error }, at) => {
+            {extensionQueries.map(({ data, error }, at) => {
               const id = ids[at] ?? '';
               const forget = (): void => saveIds(ids.filter(one => one !== id));
               if (data) return <Row key={id} extension={data} remove={() => setExtensionToDelete(data)} />;

@@ -49,7 +49,7 @@ function schemaOf(operationId: string, text: string): NonNullable<Grant['input']
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`The input schema for ${operationId} is not JSON. Correct it, or leave the field empty.`, {
+    throw new Error(`The input schema for ${operationId} is not valid JSON. Correct it, or leave the field empty.`, {
       cause: error,
     });
   }
@@ -79,7 +79,7 @@ export function GrantFields({
         are enough.
       </p>
       {grants.map((grant, index) => (
-        <OneGrant
+        <GrantFieldset
           key={grant.id}
           grant={grant}
           number={index + 1}
@@ -91,7 +91,7 @@ export function GrantFields({
   );
 }
 
-function OneGrant({
+function GrantFieldset({
   grant,
   number,
   change,

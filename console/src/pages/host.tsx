@@ -87,8 +87,8 @@ const CurrentUse = ({ host: { now, sessionsMax, processors, memoryBytes } }: { r
 function HistoryChart({
   title,
   host: { samples, now },
-  getValue: readValue,
-  toText: formatValue,
+  getValue,
+  toText,
 }: {
   readonly title: string;
   readonly host: Host;
@@ -100,32 +100,32 @@ function HistoryChart({
   const bars = Array.from({ length: Math.ceil(allSamples.length / samplesPerBar) }, (_, at) => {
     const group = allSamples.slice(at * samplesPerBar, (at + 1) * samplesPerBar);
     const from = group[0]?.at ?? now.at;
-    const value = Math.max(...group.map(readValue));
-    const tick = TICK.format(new Date(from));
+    const value = Math.max(...group.map(getValue));
+    const tick = TICK_FORMAT.format(new Date(from));
     return {
       key: from,
       name: fullTime(from),
       tick,
       upperValue: value,
-      valueText: formatValue(value),
-      cells: [formatValue(value)],
+      valueText: toText(value),
+      cells: [toText(value)],
     };
   });
-  const peak = Math.max(...allSamples.map(readValue));
+  const peak = Math.max(...allSamples.map(getValue));
   return (
     <Panel title={title}>
-      <p className="px-4 pt-3 text-sm text-soft">{`Now ${formatValue(readValue(now))}, at most ${formatValue(peak)} since ${TICK.format(new Date(allSamples[0]?.at ?? now.at))}.`}</p>
+      <p className="px-4 pt-3 text-sm text-soft">{`Now ${toText(getValue(now))}, at most ${toText(peak)} since ${TICK_FORMAT.format(new Date(allSamples[0]?.at ?? now.at))}.`}</p>
       <BarChart
-        label={`${title} since ${fullTime(allSamples[0]?.at ?? now.at)}: at most ${formatValue(peak)}`}
+        label={`${title} since ${fullTime(allSamples[0]?.at ?? now.at)}: at most ${toText(peak)}`}
         headings={['Time', 'At most']}
         bars={bars}
-        formatTop={formatValue}
+        formatTop={toText}
       />
     </Panel>
   );
 }
 
-const TICK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const TICK_FORMAT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
 const Process = ({ host }: { readonly host: Host }) => (
   <Panel title="Server">

@@ -20,14 +20,14 @@ import { ForOperator } from './for-operator.tsx';
 export const HostsPage = () => (
   <Page title="Hosts" about="The servers that run browsers, their sessions, and which servers receive new sessions.">
     <ForOperator>
-      <List />
+      <HostList />
     </ForOperator>
   </Page>
 );
 
 const isAlive = ({ state }: ListedHost): boolean => state !== 'left' && state !== 'lost';
 
-function List() {
+function HostList() {
   const { data, error, refetch } = useQuery(hostsQuery);
   if (!data)
     return (
@@ -126,7 +126,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
               Machine
             </Link>
           )}
-          <Drain host={host} />
+          <DrainControls host={host} />
         </div>
       </header>
       {slots > 0 ? (
@@ -161,7 +161,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
   );
 }
 
-function Drain({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
+function DrainControls({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
   const [isConfirming, setIsConfirming] = useState(false);
   const client = useQueryClient();
   const change = async (shouldDrain: boolean): Promise<void> => {

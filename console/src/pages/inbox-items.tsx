@@ -59,7 +59,7 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
       <p className="text-sm text-soft">
         Asked by the agent key {agent.name}, <Ago time={createdAt} />. If you did not expect this, refuse it.
       </p>
-      <DecisionButtons action={action} decided={() => void client.invalidateQueries({ queryKey: ['inbox', app] })} />
+      <DecisionButtons action={action} onDecided={() => void client.invalidateQueries({ queryKey: ['inbox', app] })} />
     </Card>
   );
 }
@@ -69,7 +69,7 @@ export function HandoffCard({
   app,
   handoff,
   agentName,
-  isReaderInControl: hasControl,
+  isReaderInControl,
 }: {
   readonly app: string;
   readonly handoff: Handoff;
@@ -77,10 +77,12 @@ export function HandoffCard({
   readonly isReaderInControl: boolean;
 }) {
   const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
-  const title = hasControl ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];
+  const title = isReaderInControl
+    ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}`
+    : HANDOFF_REASONS[reason];
   return (
     <Card icon="sessions" kind="Take control" title={title} until={expiresAt}>
-      <Facts label="Details" plain>
+      <Facts label="Details" isPlain>
         <Fact name="Page">{pageOrigin ?? 'Shown before you take control'}</Fact>
         <Fact name="Browser">
           <SessionLink app={app} id={sessionId} />
@@ -94,7 +96,7 @@ export function HandoffCard({
       </p>
       <div className="flex justify-end">
         <a href={`/handoffs/${id}?app=${app}`} className={buttonClass('primary')}>
-          {hasControl ? 'Continue' : 'Help the agent'}
+          {isReaderInControl ? 'Continue' : 'Help the agent'}
         </a>
       </div>
     </Card>

@@ -14,9 +14,9 @@ import { type HistoryEntry, historyOf, type LoadedList } from './inbox-history.t
 import { LINK, SessionLink } from './inbox-items.tsx';
 import { APPROVAL_ENDS, HANDOFF_ENDS } from './inbox-words.ts';
 
-export type Names = ReadonlyMap<string, string>;
+export type NamesById = ReadonlyMap<string, string>;
 
-export function InboxPast({ app, people }: { readonly app: string; readonly people: Names }) {
+export function InboxPast({ app, people }: { readonly app: string; readonly people: NamesById }) {
   const actions = useInfiniteQuery(actionsQuery(app));
   const handoffs = useInfiniteQuery(handoffsQuery(app));
   const entries =
@@ -70,7 +70,7 @@ const Entry = ({
 }: {
   readonly app: string;
   readonly entry: HistoryEntry;
-  readonly people: Names;
+  readonly people: NamesById;
 }) =>
   entry.kind === 'approval' ? (
     <PastApproval app={app} action={entry.action} people={people} />
@@ -116,7 +116,7 @@ function PastApproval({
 }: {
   readonly app: string;
   readonly action: ApplicationAction;
-  readonly people: Names;
+  readonly people: NamesById;
 }) {
   const { status, decision, asksFor, operationTitle, agent, invocationId, why, endedAt, createdAt, expiresAt } = action;
   const endTime = status === 'expired' ? expiresAt : endedAt;
@@ -137,7 +137,9 @@ function PastApproval({
         </>
       }
       mark={APPROVAL_ENDS[status]}
-      by={decision ? decidedBy(decision, people) : why === undefined ? 'Nobody decided' : (REASON_TEXTS[why] ?? why)}
+      by={
+        decision ? decidedByText(decision, people) : why === undefined ? 'Nobody decided' : (REASON_TEXTS[why] ?? why)
+      }
       time={decision?.at ?? endTime ?? createdAt}
     />
   );
@@ -148,7 +150,7 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
   withdrawn: 'the operation was withdrawn',
 };
 
-function decidedBy({ by, method }: NonNullable<ApplicationAction['decision']>, people: Names): string {
+function decidedByText({ by, method }: NonNullable<ApplicationAction['decision']>, people: NamesById): string {
   const decider = by.kind === 'end_user' ? 'an end user' : (people.get(by.id) ?? 'a former member');
   return `by ${decider}${method === 'passkey' ? ', signed with a passkey' : ''}`;
 }
@@ -160,7 +162,7 @@ const PastHandoff = ({
 }: {
   readonly app: string;
   readonly handoff: Handoff;
-  readonly people: Names;
+  readonly people: NamesById;
 }) => (
   <Row
     title={HANDOFF_REASONS[handoff.reason]}
@@ -170,12 +172,12 @@ const PastHandoff = ({
       </>
     }
     mark={HANDOFF_ENDS[handoff.status]}
-    by={helpedBy(handoff, people)}
+    by={helpedByText(handoff, people)}
     time={handoff.endedAt ?? handoff.createdAt}
   />
 );
 
-function helpedBy({ holder, status }: Handoff, people: Names): string {
+function helpedByText({ holder, status }: Handoff, people: NamesById): string {
   if (!holder) return status === 'cancelled' ? 'before anyone took control' : 'Nobody took control';
   if (holder.kind === 'account') return `by ${people.get(holder.id ?? '') ?? 'a former member'}`;
   return holder.kind === 'consumer' ? 'by an end user' : 'by someone with the link';

@@ -11,7 +11,7 @@ import { ListPanel } from '../ui/list-panel.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { ApprovalCard, ApprovalLine, HandoffCard, HandoffLine, LINK } from './inbox-items.tsx';
-import { InboxPast, type Names } from './inbox-past.tsx';
+import { InboxPast, type NamesById } from './inbox-past.tsx';
 
 type Item =
   | { readonly kind: 'approval'; readonly id: string; readonly until: string; readonly action: ApplicationAction }
@@ -60,7 +60,7 @@ function OtherInboxes({ app }: { readonly app: string }) {
   );
 }
 
-function WaitingItems({ app, people }: { readonly app: string; readonly people: Names }) {
+function WaitingItems({ app, people }: { readonly app: string; readonly people: NamesById }) {
   const { data, error, refetch } = useQuery(waitingQuery(app));
   const { data: account } = useQuery(accountQuery);
   const { data: keys } = useQuery(keysQuery(app));
@@ -170,7 +170,7 @@ function itemsOf({
   return items.toSorted((one, other) => (one.until < other.until ? -1 : 1));
 }
 
-function usePeople(app: string): Names {
+function usePeople(app: string): NamesById {
   const { data } = useInfiniteQuery(membersQuery(app));
   const members = data?.pages.flatMap(page => page.data) ?? [];
   return new Map(members.map(({ accountId, name }) => [accountId, name]));

@@ -71,8 +71,8 @@ const InvocationDetails = ({ app, invocation }: { readonly app: string; readonly
     </div>
     <div className="grid min-w-0 gap-5 @min-[1000px]:col-start-1 @min-[1000px]:row-start-1">
       <Receipt app={app} invocation={invocation} />
-      <Value app={app} name="Input" invocation={invocation} value={invocation.input} until="inputUntil" />
-      <Value app={app} name="Output" invocation={invocation} value={invocation.output} until="outputUntil" />
+      <Value app={app} name="Input" invocation={invocation} value={invocation.input} untilField="inputUntil" />
+      <Value app={app} name="Output" invocation={invocation} value={invocation.output} untilField="outputUntil" />
     </div>
   </div>
 );
@@ -203,13 +203,13 @@ function Value({
   name,
   invocation,
   value,
-  until: untilField,
+  untilField,
 }: {
   readonly app: string;
   readonly name: 'Input' | 'Output';
   readonly invocation: Invocation;
   readonly value: object | undefined;
-  readonly until: 'inputUntil' | 'outputUntil';
+  readonly untilField: 'inputUntil' | 'outputUntil';
 }) {
   const mayRead = isAtLeast(useRole(app), 'developer');
   const { inputDigest, outputDigest, retention, status, outputInvalid } = invocation;

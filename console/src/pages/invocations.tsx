@@ -96,7 +96,7 @@ function Filters({
         value={operation}
         choose={next => apply({ operation: next })}
         any="Any operation"
-        onApproach={() => setNeedsOperations(true)}
+        onPointerOrFocus={() => setNeedsOperations(true)}
         words={operations.map(one => [one, one])}
       />
       <WordChoice

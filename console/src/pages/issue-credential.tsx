@@ -17,10 +17,10 @@ export function IssueCredential<Scope extends string, Issued>({
   scopes: scopeChoices,
   defaultScopes: initialScopes = scopeChoices.map(([scope]) => scope),
   days: firstDays,
-  allowsNoExpiry: allowsNever = false,
-  additionalFields: extraFields,
+  allowsNoExpiry = false,
+  additionalFields,
   issue,
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly title: string;
@@ -44,7 +44,7 @@ export function IssueCredential<Scope extends string, Issued>({
   const [scopes, setScopes] = useState<readonly Scope[]>(initialScopes);
   const work = useMutation({
     mutationFn: () => issue({ name, scopes: [...scopes], ...expiresAtOf(days) }),
-    onSuccess: done,
+    onSuccess: onFinished,
   });
   return (
     <FormDialog title={title} action="Issue" work={work} close={close} disabled={scopes.length === 0}>
@@ -69,8 +69,8 @@ export function IssueCredential<Scope extends string, Issued>({
           />
         ))}
       </fieldset>
-      {extraFields}
-      <ExpiryField value={days} onChange={setDays} allowsNoExpiry={allowsNever} />
+      {additionalFields}
+      <ExpiryField value={days} onChange={setDays} allowsNoExpiry={allowsNoExpiry} />
     </FormDialog>
   );
 }

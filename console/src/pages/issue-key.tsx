@@ -24,7 +24,7 @@ const OPERATION_SCOPE_CHOICES: ScopeChoices = [
 
 export function IssueKey({
   app,
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly app: string;
@@ -42,7 +42,7 @@ export function IssueKey({
       allowsNoExpiry
       additionalFields={<GrantFields grants={grants} change={setGrants} />}
       issue={body => call('createAgentKey', { params: { appId: app }, body: { ...body, grants: grants.map(grantOf) } })}
-      onFinished={done}
+      onFinished={onFinished}
       close={close}
     />
   );

@@ -11,7 +11,7 @@ import { Facts, Page, Panel } from '../ui/page.tsx';
 import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 
-type Member = keyof BrowserLimits;
+type LimitName = keyof BrowserLimits;
 
 const GIB = 1024 ** 3;
 
@@ -24,7 +24,7 @@ interface Field {
   readonly multiplier: number;
 }
 
-const FIELDS: Readonly<Record<Member, Field>> = {
+const FIELDS: Readonly<Record<LimitName, Field>> = {
   maxConcurrent: { label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', multiplier: 1 },
   maxCreatesPerMinute: { label: 'Creates per minute', hint: 'In any period of 60 seconds.', multiplier: 1 },
   maxWaiting: { label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', multiplier: 1 },
@@ -38,8 +38,8 @@ const FIELDS: Readonly<Record<Member, Field>> = {
     multiplier: GIB,
   },
 };
-const MEMBERS = Object.keys(FIELDS) as Member[]; // Object.keys() returns strings.
-const LIMIT_FIELDS = MEMBERS.map(member => ({ member, ...FIELDS[member] }));
+const LIMIT_NAMES = Object.keys(FIELDS) as LimitName[]; // Object.keys() returns strings.
+const LIMIT_FIELDS = LIMIT_NAMES.map(member => ({ member, ...FIELDS[member] }));
 
 export function LimitsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
@@ -105,26 +105,23 @@ function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Li
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(
-      LIMIT_FIELDS.map(({ member, multiplier: unitFactor }) => [
-        member,
-        inUnits(configured.browsers[member], unitFactor),
-      ]),
+      LIMIT_FIELDS.map(({ member, multiplier }) => [member, inUnits(configured.browsers[member], multiplier)]),
     ),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
   const isChanged = LIMIT_FIELDS.some(
-    ({ member, multiplier: unitFactor }) => texts[member] !== inUnits(configured.browsers[member], unitFactor),
+    ({ member, multiplier }) => texts[member] !== inUnits(configured.browsers[member], multiplier),
   );
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
-        LIMIT_FIELDS.map(({ member, multiplier: unitFactor }) => [
+        LIMIT_FIELDS.map(({ member, multiplier }) => [
           member,
-          texts[member] === inUnits(configured.browsers[member], unitFactor)
+          texts[member] === inUnits(configured.browsers[member], multiplier)
             ? configured.browsers[member]
-            : Math.round(Number(texts[member]) * unitFactor),
+            : Math.round(Number(texts[member]) * multiplier),
         ]),
       );
       return call('replaceLimits', {
@@ -143,7 +140,7 @@ function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Li
     <Panel title="Configured">
       <form onSubmit={submit} className="grid gap-4 p-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          {LIMIT_FIELDS.map(({ member, label, hint, multiplier: unitFactor }) => {
+          {LIMIT_FIELDS.map(({ member, label, hint, multiplier }) => {
             const operatorMax = ceiling.browsers[member];
             return (
               <TextField
@@ -152,7 +149,7 @@ function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Li
                 hint={
                   operatorMax === undefined
                     ? hint
-                    : `${hint} The operator allows at most ${inUnits(operatorMax, unitFactor)}.`
+                    : `${hint} The operator allows at most ${inUnits(operatorMax, multiplier)}.`
                 }
                 type="number"
                 min={0}

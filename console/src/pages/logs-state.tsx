@@ -8,7 +8,7 @@ export function LogsState({
   error,
   retry,
   isEmpty,
-  titleIfEmpty: emptyTitle,
+  titleIfEmpty,
   children,
 }: {
   readonly data: SessionLogs | undefined;
@@ -34,5 +34,5 @@ export function LogsState({
         Logs are kept for 31 days after the end of a session.
       </EmptyState>
     );
-  return <EmptyState icon="sessions" title={emptyTitle} />;
+  return <EmptyState icon="sessions" title={titleIfEmpty} />;
 }

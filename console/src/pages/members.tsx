@@ -49,7 +49,7 @@ export function MembersPage({ app }: { readonly app: string }) {
       {isInviting && (
         <InviteDialog
           app={app}
-          mine={role}
+          ownRole={role}
           close={() => setIsInviting(false)}
           onFinished={async invitation => {
             setIsInviting(false);
@@ -90,7 +90,7 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
             app={app}
             member={member}
             isMe={member.accountId === account?.id}
-            mine={ownRole}
+            ownRole={ownRole}
             remove={() => setMemberToRemove(member)}
           />
         )}
@@ -121,13 +121,13 @@ function MemberRow({
   app,
   member,
   isMe,
-  mine,
+  ownRole,
   remove,
 }: {
   readonly app: string;
   readonly member: Member;
   readonly isMe: boolean;
-  readonly mine: Role | undefined;
+  readonly ownRole: Role | undefined;
   readonly remove: () => void;
 }) {
   const client = useQueryClient();
@@ -136,7 +136,7 @@ function MemberRow({
     mutationFn: (newRole: Role) => call('changeMember', { params: { appId: app, accountId }, body: { role: newRole } }),
     onSettled: () => client.invalidateQueries({ queryKey: membersQuery(app).queryKey }),
   });
-  const mayChange = isAtLeast(mine, 'admin') && isAtLeast(mine, role);
+  const mayChange = isAtLeast(ownRole, 'admin') && isAtLeast(ownRole, role);
   return (
     <li className="grid gap-x-6 gap-y-2 px-4 py-3 md:grid-cols-[minmax(0,1fr)_140px_180px_auto] md:items-center">
       <div className="min-w-0">
@@ -159,7 +159,7 @@ function MemberRow({
           onChange={event => work.mutate(roleNamed(event.target.value))}
           className="h-9 rounded-md border border-line-strong bg-raised px-2 text-sm md:h-8"
         >
-          {ROLES.filter(([one]) => isAtLeast(mine, one)).map(([one]) => (
+          {ROLES.filter(([one]) => isAtLeast(ownRole, one)).map(([one]) => (
             <option key={one} value={one}>
               {one}
             </option>
@@ -274,12 +274,12 @@ const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { reado
 
 function InviteDialog({
   app,
-  mine,
+  ownRole,
   close,
-  onFinished: done,
+  onFinished,
 }: {
   readonly app: string;
-  readonly mine: Role | undefined;
+  readonly ownRole: Role | undefined;
   readonly close: () => void;
   readonly onFinished: (invitation: IssuedInvitation) => Promise<void>;
 }) {
@@ -287,7 +287,7 @@ function InviteDialog({
   const [role, setRole] = useState<Role>('developer');
   const work = useMutation({
     mutationFn: () => call('createInvitation', { params: { appId: app }, body: { email, role } }),
-    onSuccess: done,
+    onSuccess: onFinished,
   });
   return (
     <FormDialog title="Invite a person" action="Invite" work={work} close={close}>
@@ -300,7 +300,7 @@ function InviteDialog({
         required
       />
       <SelectField label="Role" value={role} onChange={event => setRole(roleNamed(event.target.value))}>
-        {ROLES.filter(([one]) => isAtLeast(mine, one)).map(([one, words]) => (
+        {ROLES.filter(([one]) => isAtLeast(ownRole, one)).map(([one, words]) => (
           <option key={one} value={one}>
             {words}
           </option>

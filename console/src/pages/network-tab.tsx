@@ -68,7 +68,7 @@ export function NetworkTab({
       <Rows
         label="Requests"
         count={calls.length}
-        rowPx={ROW_PX}
+        rowHeightPx={ROW_PX}
         row={index => {
           const call = calls[index];
           return call && <Row call={call} fromMs={fromMs} toMs={toMs} choose={() => setSelectedCall(call)} />;
@@ -83,7 +83,7 @@ const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; matc
   {
     id: 'bad',
     name: 'Failed or 4xx, 5xx',
-    matches: ({ failureText: failure, status = 0 }) => failure !== undefined || status >= 400,
+    matches: ({ failureText, status = 0 }) => failureText !== undefined || status >= 400,
   },
   { id: 'ok', name: '2xx', matches: ({ status = 0 }) => status >= 200 && status < 300 },
   { id: 'moved', name: '3xx', matches: ({ status = 0 }) => status >= 300 && status < 400 },
@@ -101,8 +101,8 @@ function Row({
   readonly toMs: number;
   readonly choose: () => void;
 }) {
-  const { startMs, endMs, failureText: failure, status, bytes } = call;
-  const isBad = failure !== undefined || (status ?? 0) >= 400;
+  const { startMs, endMs, failureText, status, bytes } = call;
+  const isBad = failureText !== undefined || (status ?? 0) >= 400;
   const share = (ms: number): number => (ms - fromMs) / (toMs - fromMs);
   const width = Math.max(BAR_SHARE_MIN, share(endMs ?? toMs) - share(startMs));
   return (
@@ -111,7 +111,7 @@ function Row({
       onClick={choose}
       className="grid h-8 w-full grid-cols-[44px_minmax(0,1fr)_64px] items-center gap-x-3 px-4 text-left text-xs -outline-offset-2 hover:bg-sunk md:grid-cols-[44px_52px_minmax(0,1fr)_72px_64px_64px_minmax(0,0.8fr)]"
     >
-      <span className={`font-mono ${isBad ? 'text-bad' : 'text-soft'}`}>{failure ? 'fail' : (status ?? '…')}</span>
+      <span className={`font-mono ${isBad ? 'text-bad' : 'text-soft'}`}>{failureText ? 'fail' : (status ?? '…')}</span>
       <span className="hidden font-mono text-soft md:block">{call.method}</span>
       <span className="truncate" title={call.url}>
         {shortUrl(call.url)}

@@ -100,23 +100,25 @@ interface SectionProps {
   readonly set: (form: SessionForm) => void;
 }
 
-type Member<Kind> = { [Name in keyof SessionForm]: SessionForm[Name] extends Kind ? Name : never }[keyof SessionForm];
+type FieldName<Kind> = {
+  [Name in keyof SessionForm]: SessionForm[Name] extends Kind ? Name : never;
+}[keyof SessionForm];
 interface FieldChange {
   readonly target: { readonly value: string; readonly checked?: boolean };
 }
 
 /** Properties of a field that edits one form value. */
-const textFieldProps = ({ form, set }: SectionProps, name: Member<string>) => ({
+const textFieldProps = ({ form, set }: SectionProps, name: FieldName<string>) => ({
   value: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.value }),
 });
 
-const checkFieldProps = ({ form, set }: SectionProps, name: Member<boolean>) => ({
+const checkFieldProps = ({ form, set }: SectionProps, name: FieldName<boolean>) => ({
   checked: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.checked === true }),
 });
 
-const LifetimeFields = (part: SectionProps) => (
+const LifetimeFields = (props: SectionProps) => (
   <Panel title="Lifetime">
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField
@@ -125,21 +127,21 @@ const LifetimeFields = (part: SectionProps) => (
         type="number"
         min={1}
         max={360}
-        {...textFieldProps(part, 'minutes')}
+        {...textFieldProps(props, 'minutes')}
         required
       />
       <CheckField
         label="Keep alive"
         hint="Keep running without clients. Otherwise the session ends when the last client disconnects, or if none connects within 5 minutes."
-        {...checkFieldProps(part, 'keepAlive')}
+        {...checkFieldProps(props, 'keepAlive')}
         className="sm:pt-1"
       />
     </div>
   </Panel>
 );
 
-function Settings(part: SectionProps) {
-  const { form, set } = part;
+function Settings(props: SectionProps) {
+  const { form, set } = props;
   const size = `${form.width}x${form.height}`;
   const changeSize = (text: string): void => {
     const [width = '', height = ''] = text.split('x');
@@ -155,9 +157,9 @@ function Settings(part: SectionProps) {
             </option>
           ))}
         </SelectField>
-        <TextField label="Language" placeholder="de-DE" {...textFieldProps(part, 'locale')} />
-        <TextField label="Time zone" placeholder="Europe/Berlin" {...textFieldProps(part, 'timezoneId')} />
-        <TextField label="User agent" placeholder="Chromium default" {...textFieldProps(part, 'userAgent')} />
+        <TextField label="Language" placeholder="de-DE" {...textFieldProps(props, 'locale')} />
+        <TextField label="Time zone" placeholder="Europe/Berlin" {...textFieldProps(props, 'timezoneId')} />
+        <TextField label="User agent" placeholder="Chromium default" {...textFieldProps(props, 'userAgent')} />
         <TextField
           label="Latitude"
           type="number"
@@ -165,7 +167,7 @@ function Settings(part: SectionProps) {
           min={-90}
           max={90}
           placeholder="52.52"
-          {...textFieldProps(part, 'latitude')}
+          {...textFieldProps(props, 'latitude')}
         />
         <TextField
           label="Longitude"
@@ -174,30 +176,30 @@ function Settings(part: SectionProps) {
           min={-180}
           max={180}
           placeholder="13.40"
-          {...textFieldProps(part, 'longitude')}
+          {...textFieldProps(props, 'longitude')}
         />
         <CheckField
           label="Show PDFs in the tab"
           hint="Otherwise they are downloaded."
-          {...checkFieldProps(part, 'enablePdfViewer')}
+          {...checkFieldProps(props, 'enablePdfViewer')}
         />
         <CheckField
           label="Ignore certificate errors"
           hint="Turns off TLS certificate checks."
-          {...checkFieldProps(part, 'ignoreCertificateErrors')}
+          {...checkFieldProps(props, 'ignoreCertificateErrors')}
         />
       </div>
     </Panel>
   );
 }
 
-function StorageAndNetwork({ app, ...part }: SectionProps & { readonly app: string }) {
-  const { form } = part;
+function StorageAndNetwork({ app, ...props }: SectionProps & { readonly app: string }) {
+  const { form } = props;
   const { data: contexts = [] } = useQuery(contextsQuery(app));
   return (
     <Panel title="Storage and network">
       <div className="grid gap-4 p-4 sm:grid-cols-2">
-        <SelectField label="Context" hint="Cookies and storage to start from." {...textFieldProps(part, 'contextId')}>
+        <SelectField label="Context" hint="Cookies and storage to start from." {...textFieldProps(props, 'contextId')}>
           <option value="">None: start empty, save nothing</option>
           {contexts.map(({ id, name }) => (
             <option key={id} value={id}>
@@ -209,30 +211,30 @@ function StorageAndNetwork({ app, ...part }: SectionProps & { readonly app: stri
           label="Save to the context"
           hint="When the session ends, as a new version."
           disabled={form.contextId === ''}
-          {...checkFieldProps(part, 'persist')}
+          {...checkFieldProps(props, 'persist')}
           className="sm:pt-1"
         />
         <TextField
           label="Allowed domains"
           hint="Pages may navigate only to these domains and their subdomains. Separate with commas."
           placeholder="example.com, shop.example"
-          {...textFieldProps(part, 'allowedDomains')}
+          {...textFieldProps(props, 'allowedDomains')}
           className="sm:col-span-2"
         />
         <CheckField
           label="Record"
           hint="Record every page for replay. Kept for 31 days."
-          {...checkFieldProps(part, 'recordSession')}
+          {...checkFieldProps(props, 'recordSession')}
         />
-        <CheckField label="Log" hint="Log console, network and commands." {...checkFieldProps(part, 'logSession')} />
+        <CheckField label="Log" hint="Log console, network and commands." {...checkFieldProps(props, 'logSession')} />
       </div>
     </Panel>
   );
 }
 
 function Metadata({ form, set }: SectionProps) {
-  const change = (id: number, part: { name?: string; value?: string }): void =>
-    set({ ...form, metadata: form.metadata.map(one => (one.id === id ? { ...one, ...part } : one)) });
+  const change = (id: number, changes: { name?: string; value?: string }): void =>
+    set({ ...form, metadata: form.metadata.map(one => (one.id === id ? { ...one, ...changes } : one)) });
   const add = (): void => {
     const id = Math.max(0, ...form.metadata.map(one => one.id)) + 1;
     set({ ...form, metadata: [...form.metadata, { id, name: '', value: '' }] });

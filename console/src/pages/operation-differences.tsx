@@ -12,16 +12,16 @@ const CHARACTERS_MAX = 300;
 export function OperationDifferences({
   app,
   operation,
-  published,
+  publishedRevision,
 }: {
   readonly app: string;
   readonly operation: ConfiguredOperation;
-  readonly published: number;
+  readonly publishedRevision: number;
 }) {
-  const { data, error, refetch } = useQuery(operationRevisionQuery(app, operation.id, published));
+  const { data, error, refetch } = useQuery(operationRevisionQuery(app, operation.id, publishedRevision));
   const changes = data && differences(contentOf(data), contentOf(operation));
   return (
-    <Panel title={`Revision ${operation.revision} differs from ${published}`}>
+    <Panel title={`Revision ${operation.revision} differs from ${publishedRevision}`}>
       {changes ? (
         <ul className="divide-y divide-line">
           {changes.slice(0, DIFFERENCES_MAX).map(difference => (

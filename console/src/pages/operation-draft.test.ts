@@ -42,7 +42,7 @@ test('requestOf reports the field, line and offset of invalid JSON', () => {
           ['examples', 0],
         ],
       );
-      assert.match(error.message, /Line 2 is not JSON: expected a value/);
+      assert.match(error.message, /Line 2 is not valid JSON: expected a value/);
       return true;
     },
   );

@@ -176,7 +176,7 @@ class Reader {
     const json = parseJson(text);
     if ('places' in json) return json.value;
     const { message, offset } = json;
-    this.#problems.push({ field, message: `Line ${lineOf(text, offset)} is not JSON: ${message}.`, offset });
+    this.#problems.push({ field, message: `Line ${lineOf(text, offset)} is not valid JSON: ${message}.`, offset });
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
-import { canonical } from '../json/differences.ts';
+import { canonicalJson } from '../json/differences.ts';
 import { Button } from '../ui/button.tsx';
 import { TextField } from '../ui/form.tsx';
 import { FormError } from '../ui/states.tsx';
@@ -15,9 +15,9 @@ import { AboutFields, BrowserFields, DataFields, HttpFields, LimitFields } from 
 export function OperationEditor({
   app,
   operation,
-  initialContent: start,
+  initialContent,
   mayWrite,
-  onOperationSaved: onSaved,
+  onOperationSaved,
 }: {
   readonly app: string;
   /** Absent for a new operation. */
@@ -30,11 +30,13 @@ export function OperationEditor({
   const client = useQueryClient();
   const form = useRef<HTMLFormElement>(null);
   const [base, setBase] = useState(operation);
-  const [id, setId] = useState(operation?.id ?? start?.id ?? '');
-  const [draft, setDraft] = useState(() => (operation ? draftOf(operation) : start?.draft) ?? missingStart());
+  const [id, setId] = useState(operation?.id ?? initialContent?.id ?? '');
+  const [draft, setDraft] = useState(
+    () => (operation ? draftOf(operation) : initialContent?.draft) ?? throwMissingContent(),
+  );
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const work = useMutation({
-    mutationFn: async (publish: boolean) => {
+    mutationFn: async (shouldPublish: boolean) => {
       setProblems([]);
       const params = { appId: app, id: id.trim() };
       const savedOperation = await call('configureOperation', {
@@ -45,10 +47,10 @@ export function OperationEditor({
       setBase(savedOperation);
       // Keeps changes that were made while the request was running.
       setDraft(current => (current === draft ? draftOf(savedOperation) : current));
-      return publish ? call('publishOperation', { params }) : savedOperation;
+      return shouldPublish ? call('publishOperation', { params }) : savedOperation;
     },
     onError: error => setProblems(problemsIn(error, draft)),
-    onSuccess: onSaved,
+    onSuccess: onOperationSaved,
     onSettled: () => client.invalidateQueries({ queryKey: ['operations', app] }),
   });
   useEffect(() => {
@@ -65,7 +67,7 @@ export function OperationEditor({
     work.mutate(false);
   };
   const isChanged = !base || isDirty(draft, base);
-  const fields = { app, draft, change, problems, locked: !mayWrite };
+  const fields = { app, draft, change, problems, isLocked: !mayWrite };
   return (
     <form
       ref={form}
@@ -115,13 +117,13 @@ export function OperationEditor({
   );
 }
 
-function missingStart(): never {
+function throwMissingContent(): never {
   throw new Error('the editor needs an operation or an initial draft');
 }
 
 function isDirty(draft: OperationDraft, base: ConfiguredOperation): boolean {
   try {
-    return canonical(requestOf(draft)) !== canonical(requestOf(draftOf(base)));
+    return canonicalJson(requestOf(draft)) !== canonicalJson(requestOf(draftOf(base)));
   } catch (error) {
     if (error instanceof DraftError) return true;
     throw error;

@@ -17,11 +17,11 @@ export interface FieldsProps {
   readonly draft: OperationDraft;
   readonly change: (change: Partial<OperationDraft>) => void;
   readonly problems: readonly Problem[];
-  readonly locked: boolean;
+  readonly isLocked: boolean;
 }
 
 /** Returns the props of a text field, select or JSON field, by its name in the draft. */
-function fieldPropsOf({ draft, change, problems, locked }: FieldsProps) {
+function fieldPropsOf({ draft, change, problems, isLocked }: FieldsProps) {
   const problemsOf = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
   const problem = (field: DraftField): string | undefined =>
     problemsOf(field).length > 0
@@ -30,11 +30,11 @@ function fieldPropsOf({ draft, change, problems, locked }: FieldsProps) {
           .join('; ')
       : undefined;
   const text = (field: TextName) => ({
-    ...{ value: draft[field], problem: problem(field), disabled: locked },
+    ...{ value: draft[field], problem: problem(field), disabled: isLocked },
     onChange: (event: { readonly target: { readonly value: string } }) => change({ [field]: event.target.value }),
   });
   const json = (field: JsonName) => ({
-    ...{ value: draft[field], problems: problemsOf(field), readOnly: locked },
+    ...{ value: draft[field], problems: problemsOf(field), readOnly: isLocked },
     onChange: (value: string) => change({ [field]: value }),
   });
   return { text, json, problem };
@@ -56,7 +56,7 @@ const BODY_CLASS = 'grid gap-4 p-4';
 
 /** `children`: fields that are shown before the others. */
 export function AboutFields({ children, ...props }: FieldsProps & { readonly children?: ReactNode }) {
-  const { draft, change, locked } = props;
+  const { draft, change, isLocked } = props;
   const { text, problem } = fieldPropsOf(props);
   return (
     <Panel title="General">
@@ -75,7 +75,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
             label="Effect"
             hint="A read-only call is repeated after a failure of this service. Any other call is sent at most once."
             problem={problem('effect')}
-            disabled={locked}
+            disabled={isLocked}
             value={draft.effect}
             onChange={event => change({ effect: keyIn(EFFECTS, event.target.value, 'read') })}
           >
@@ -84,7 +84,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
           <SelectField
             label="Who approves each call"
             problem={problem('approval')}
-            disabled={locked}
+            disabled={isLocked}
             value={draft.approval}
             onChange={event => change({ approval: keyIn(APPROVALS, event.target.value, 'none') })}
           >
@@ -96,7 +96,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
             label="Let agents call the operation without approval"
             hint="The call cannot be undone, and nobody is asked first."
             problem={problem('acknowledged')}
-            disabled={locked}
+            disabled={isLocked}
             checked={draft.acknowledged}
             onChange={event => change({ acknowledged: event.target.checked })}
           />
@@ -106,15 +106,15 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
   );
 }
 
-export const Options = ({ words: labels }: { readonly words: Readonly<Record<string, string>> }) =>
-  Object.entries(labels).map(([value, name]) => (
+export const Options = ({ words }: { readonly words: Readonly<Record<string, string>> }) =>
+  Object.entries(words).map(([value, name]) => (
     <option key={value} value={value}>
       {name || value}
     </option>
   ));
 
 export function HttpFields(props: FieldsProps) {
-  const { draft, change, locked } = props;
+  const { draft, change, isLocked } = props;
   const { text, json, problem } = fieldPropsOf(props);
   return (
     <Panel title="The call">
@@ -123,7 +123,7 @@ export function HttpFields(props: FieldsProps) {
           <SelectField
             label="Method"
             problem={problem('method')}
-            disabled={locked}
+            disabled={isLocked}
             value={draft.method}
             onChange={event => change({ method: keyIn(METHODS, event.target.value, 'GET') })}
           >
@@ -167,7 +167,7 @@ export function HttpFields(props: FieldsProps) {
 }
 
 function Authentication(props: FieldsProps) {
-  const { app, draft, change, locked } = props;
+  const { app, draft, change, isLocked } = props;
   const { text, problem } = fieldPropsOf(props);
   const { data } = useInfiniteQuery(storedCredentialsQuery(app));
   const usableCredentials = data?.pages.flatMap(page => page.data).filter(({ type }) => type !== 'login') ?? [];
@@ -198,7 +198,7 @@ function Authentication(props: FieldsProps) {
         <SelectField
           label="Sent"
           problem={problem('as')}
-          disabled={locked}
+          disabled={isLocked}
           value={draft.as}
           onChange={event => change({ as: keyIn(AUTH_FORMS, event.target.value, 'bearer') })}
         >

@@ -107,7 +107,7 @@ function OperationDetails({ app, operation, mayWrite, mayRelax }: OperationDetai
           />
         </Panel>
         {publishedRevision !== undefined && publishedRevision !== revision && (
-          <OperationDifferences app={app} operation={operation} published={publishedRevision} />
+          <OperationDifferences app={app} operation={operation} publishedRevision={publishedRevision} />
         )}
         <TryOperation key={`try ${publishedRevision}`} {...{ app, operation, mayWrite }} />
       </div>

@@ -57,7 +57,7 @@ interface Props {
   readonly app: string;
   readonly id: string;
   readonly isOpen: boolean;
-  readonly failed: boolean;
+  readonly hasFailed: boolean;
   readonly endedAt: string | undefined;
   readonly events: readonly SessionEvent[];
   readonly view: SessionView;
@@ -75,7 +75,7 @@ interface ReportedMoment extends ReplayMoment {
   readonly sessionStartedMs: number;
 }
 
-export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Props) {
+export function ReplayTab({ app, id, isOpen, hasFailed, endedAt, events, view }: Props) {
   const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLE_MS;
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
@@ -96,7 +96,7 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Pr
           Not recorded: {data.notRecorded.map(({ why, pages }) => `${pages} ${NOT_RECORDED_REASONS[why]}`).join(', ')}.
         </p>
       )}
-      <SessionReplay {...{ app, id, isOpen, failed, events, view }} pages={data.pages} />
+      <SessionReplay {...{ app, id, isOpen, hasFailed, events, view }} pages={data.pages} />
       {!isOpen && <RecordingFiles app={app} id={id} />}
     </>
   );
@@ -105,7 +105,7 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Pr
 const Pages = ({
   pages,
   names,
-  selectedPageId: chosen,
+  selectedPageId,
   choose,
 }: {
   readonly pages: readonly Replay[];
@@ -119,7 +119,7 @@ const Pages = ({
       <button
         key={pageId}
         type="button"
-        aria-pressed={pageId === chosen}
+        aria-pressed={pageId === selectedPageId}
         onClick={() => choose(pageId)}
         className="flex h-8 max-w-64 shrink-0 items-center rounded-md px-2.5 text-sm text-soft hover:bg-sunk hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
       >
@@ -135,13 +135,13 @@ function SessionReplay({
   app,
   id,
   isOpen,
-  failed,
+  hasFailed,
   events,
   view,
   pages,
 }: Omit<Props, 'endedAt'> & { readonly pages: readonly Replay[] }) {
   const { data } = useSessionLogs(app, id, isOpen);
-  const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: failed });
+  const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: hasFailed });
   const poster = useObjectUrl(lastPicture ?? undefined);
   const [requestedMoment, setRequestedMoment] = useState<ReplayMoment | undefined>(
     view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
@@ -178,7 +178,7 @@ function SessionReplay({
         key={page.pageId}
         app={app}
         url={page.url}
-        openAt={requestedMoment?.seconds ?? (failed ? 'end' : 0)}
+        openAt={requestedMoment?.seconds ?? (hasFailed ? 'end' : 0)}
         poster={poster}
         seekTo={requestedMoment}
         onPosition={report}

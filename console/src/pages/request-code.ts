@@ -5,11 +5,11 @@ export type Language = 'curl' | 'TypeScript' | 'Python';
 export const LANGUAGES: readonly Language[] = ['curl', 'TypeScript', 'Python'];
 
 export function requestCode(language: Language, request: CreateSession, origin: string): string {
-  if (language === 'curl') return curl(request, origin);
-  return language === 'TypeScript' ? typescript(request, origin) : python(request, origin);
+  if (language === 'curl') return curlCode(request, origin);
+  return language === 'TypeScript' ? typescriptCode(request, origin) : pythonCode(request, origin);
 }
 
-const curl = (request: CreateSession, origin: string): string =>
+const curlCode = (request: CreateSession, origin: string): string =>
   [
     `curl -X POST ${origin}/v1/browsers/sessions \\`,
     '  -H "Authorization: Bearer $BERTH_KEY" \\',
@@ -18,7 +18,7 @@ const curl = (request: CreateSession, origin: string): string =>
     `  -d '${JSON.stringify(request, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
   ].join('\n');
 
-const typescript = (request: CreateSession, origin: string): string =>
+const typescriptCode = (request: CreateSession, origin: string): string =>
   [
     "import { chromium } from 'playwright-core';",
     '',
@@ -28,7 +28,7 @@ const typescript = (request: CreateSession, origin: string): string =>
     '    authorization: `Bearer ${process.env.BERTH_KEY}`,',
     "    'content-type': 'application/json',",
     '  },',
-    `  body: JSON.stringify(${scriptValue(request, 1)}),`,
+    `  body: JSON.stringify(${typescriptValue(request, 1)}),`,
     '});',
     'const session = await response.json();',
     'if (!response.ok) throw new Error(session.message);',
@@ -37,7 +37,7 @@ const typescript = (request: CreateSession, origin: string): string =>
     'const page = browser.contexts()[0].pages()[0];',
   ].join('\n');
 
-const python = (request: CreateSession, origin: string): string =>
+const pythonCode = (request: CreateSession, origin: string): string =>
   [
     'import os',
     'import requests',
@@ -57,14 +57,14 @@ const python = (request: CreateSession, origin: string): string =>
     '    page = browser.contexts[0].pages[0]',
   ].join('\n');
 
-function scriptValue(value: unknown, depth: number): string {
+function typescriptValue(value: unknown, depth: number): string {
   if (typeof value === 'string') return `'${value.replace(/[\\']/g, character => `\\${character}`)}'`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(one => scriptValue(one, depth)).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map(one => typescriptValue(one, depth)).join(', ')}]`;
   const inner = '  '.repeat(depth + 1);
   const lines = Object.entries(value).map(
     ([name, one]) =>
-      `${inner}${/^[a-zA-Z_$][\w$]*$/.test(name) ? name : scriptValue(name, 0)}: ${scriptValue(one, depth + 1)},`,
+      `${inner}${/^[a-zA-Z_$][\w$]*$/.test(name) ? name : typescriptValue(name, 0)}: ${typescriptValue(one, depth + 1)},`,
   );
   return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`;
 }

@@ -19,7 +19,7 @@ export function SelectedSessions({
   readonly ids: readonly string[];
   readonly clear: () => void;
 }) {
-  const [isAsking, setAsking] = useState(false);
+  const [isAsking, setIsAsking] = useState(false);
   const client = useQueryClient();
   const countText = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
   return (
@@ -33,14 +33,14 @@ export function SelectedSessions({
       <Button look="quiet" onClick={clear}>
         Clear
       </Button>
-      <Button look="danger" onClick={() => setAsking(true)}>
+      <Button look="danger" onClick={() => setIsAsking(true)}>
         Release
       </Button>
       {isAsking && (
         <ConfirmDialog
           title={`Release ${countText}?`}
           action="Release"
-          close={() => setAsking(false)}
+          close={() => setIsAsking(false)}
           onConfirm={async () => {
             await releaseAll(app, ids);
             clear();

@@ -89,7 +89,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
         value={filters.key}
         choose={key => apply({ key })}
         any="Any agent key"
-        onApproach={() => setNeedsKeys(true)}
+        onPointerOrFocus={() => setNeedsKeys(true)}
       >
         {(keys ?? []).map(({ id, name }) => (
           <option key={id} value={id}>

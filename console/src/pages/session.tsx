@@ -97,7 +97,9 @@ function SessionDetails({
       id: 'replay',
       name: 'Replay',
       needs: 'listReplays',
-      panel: <ReplayTab {...{ ...logs, events, view }} failed={session.status === 'ERROR'} endedAt={session.endedAt} />,
+      panel: (
+        <ReplayTab {...{ ...logs, events, view }} hasFailed={session.status === 'ERROR'} endedAt={session.endedAt} />
+      ),
     },
     { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...logs} /> },
     { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...logs} /> },

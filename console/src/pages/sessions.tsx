@@ -88,7 +88,7 @@ const isInvalidQuery = (error: unknown): error is ApiError =>
 
 const NoSessions = ({
   app,
-  hasFilters: isFiltered,
+  hasFilters,
   emptyText:
     explanation = 'The search looks for words in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
 }: {
@@ -96,7 +96,7 @@ const NoSessions = ({
   readonly hasFilters: boolean;
   readonly emptyText?: string;
 }) =>
-  isFiltered ? (
+  hasFilters ? (
     <EmptyState
       icon="search"
       title="No matching sessions"

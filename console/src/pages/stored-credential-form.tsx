@@ -11,7 +11,7 @@ import { CREDENTIAL_TYPES, hasOrigins, type SecretField, typeNamed } from './sto
 export function StoredCredentialForm({
   app,
   credential,
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly app: string;
@@ -41,7 +41,7 @@ export function StoredCredentialForm({
       });
       for (const control of controlsOf(valueFields.current)) control.value = '';
     },
-    onSuccess: done,
+    onSuccess: onFinished,
   });
   const { description: about, fields } = CREDENTIAL_TYPES[type];
   return (

@@ -108,7 +108,7 @@ function Row({
   credential,
   mayWrite,
   mayRemove,
-  onAction: act,
+  onAction,
 }: {
   readonly app: string;
   readonly credential: StoredCredential;
@@ -164,20 +164,20 @@ function Row({
       </div>
       {mayWrite && (
         <div className="-ml-2 flex flex-wrap gap-1 @min-[720px]:col-span-3">
-          <Button look="quiet" aria-label={`Rotate ${id}`} onClick={() => act({ rotate: credential })}>
+          <Button look="quiet" aria-label={`Rotate ${id}`} onClick={() => onAction({ rotate: credential })}>
             Rotate
           </Button>
           {mayRemove && canRollBack && (
             <Button
               look="quiet"
               aria-label={`Restore the previous value of ${id}`}
-              onClick={() => act({ rollBack: credential })}
+              onClick={() => onAction({ rollBack: credential })}
             >
               Restore previous value
             </Button>
           )}
           {mayRemove && (
-            <Button look="quiet" aria-label={`Delete ${id}`} onClick={() => act({ remove: credential })}>
+            <Button look="quiet" aria-label={`Delete ${id}`} onClick={() => onAction({ remove: credential })}>
               Delete
             </Button>
           )}
@@ -205,7 +205,7 @@ const UsedBy = ({ app, usedBy }: { readonly app: string; readonly usedBy: readon
 function DeleteDialog({
   app,
   credential: { id, revision, usedBy },
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly app: string;
@@ -225,7 +225,7 @@ function DeleteDialog({
           query: force ? { force: 'true' } : {},
           headers: { 'if-match': `"${revision}"` },
         });
-        await done();
+        await onFinished();
       }}
     >
       The value and its earlier versions are destroyed. This cannot be undone.

@@ -51,7 +51,7 @@ function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
   const client = useQueryClient();
   const [text, setText] = useState(() => formatJson(inputFor(operation)));
   const [problems, setProblems] = useState<readonly PlacedProblem[]>([]);
-  const [isSure, setSure] = useState(false);
+  const [isSure, setIsSure] = useState(false);
   const work = useMutation({
     mutationFn: (input: InvokeOperation['input']) => callOnce(app, id, input),
     onSettled: () => client.invalidateQueries({ queryKey: ['invocations', app] }),
@@ -85,7 +85,7 @@ function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
         <CheckField
           label="Call it even though it cannot be undone"
           checked={isSure}
-          onChange={event => setSure(event.target.checked)}
+          onChange={event => setIsSure(event.target.checked)}
         />
       )}
       <div>

@@ -26,8 +26,8 @@ export interface Runner {
 
 export function useRunner(): Runner {
   const [lines, setLines] = useState<readonly Line[]>([]);
-  const [isRunning, setRunning] = useState(false);
-  const [ended, setEnded] = useState('');
+  const [isRunning, setIsRunning] = useState(false);
+  const [endText, setEndText] = useState('');
   const frame = useRef<HTMLIFrameElement>(undefined);
   const currentRun = useRef(0);
   const removeFrame = useCallback(() => {
@@ -41,8 +41,8 @@ export function useRunner(): Runner {
   const endRun = (outcomeText: string): void => {
     currentRun.current += 1;
     removeFrame();
-    setRunning(false);
-    setEnded(outcomeText);
+    setIsRunning(false);
+    setEndText(outcomeText);
   };
   const fail = (text: string): void => {
     addLine({ level: 'error', text });
@@ -52,11 +52,11 @@ export function useRunner(): Runner {
     if (number === currentRun.current) work();
   };
   return {
-    ...{ lines, isRunning, endText: ended },
+    ...{ lines, isRunning, endText },
     begin: () => {
       setLines([]);
-      setEnded('');
-      setRunning(true);
+      setEndText('');
+      setIsRunning(true);
       currentRun.current += 1;
       return currentRun.current;
     },

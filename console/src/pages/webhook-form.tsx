@@ -11,7 +11,7 @@ type EventTypes = NonNullable<CreateWebhook['eventTypes']>;
 export function WebhookForm({
   app,
   webhook,
-  onFinished: done,
+  onFinished,
   close,
 }: {
   readonly app: string;
@@ -33,7 +33,7 @@ export function WebhookForm({
         body,
       });
     },
-    onSuccess: done,
+    onSuccess: onFinished,
   });
   return (
     <FormDialog

@@ -137,7 +137,7 @@ function WebhookRow({
   mayWrite,
   isOpen,
   show,
-  onAction: act,
+  onAction,
 }: {
   readonly app: string;
   readonly webhook: Webhook;
@@ -211,7 +211,7 @@ function WebhookRow({
                 Send a test
               </Button>
             )}
-            <Button look="quiet" aria-label={`Change ${name}`} onClick={() => act({ change: webhook })}>
+            <Button look="quiet" aria-label={`Change ${name}`} onClick={() => onAction({ change: webhook })}>
               Change
             </Button>
             <Button
@@ -222,10 +222,10 @@ function WebhookRow({
             >
               {isEnabled ? 'Disable' : 'Enable'}
             </Button>
-            <Button look="quiet" aria-label={`Rotate key of ${name}`} onClick={() => act({ rotate: webhook })}>
+            <Button look="quiet" aria-label={`Rotate key of ${name}`} onClick={() => onAction({ rotate: webhook })}>
               Rotate key
             </Button>
-            <Button look="quiet" aria-label={`Delete ${name}`} onClick={() => act({ remove: webhook })}>
+            <Button look="quiet" aria-label={`Delete ${name}`} onClick={() => onAction({ remove: webhook })}>
               Delete
             </Button>
           </>

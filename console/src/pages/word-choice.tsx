@@ -7,7 +7,7 @@ interface Props {
   readonly value: string | undefined;
   readonly choose: (value: string) => void;
   readonly any: string;
-  readonly onApproach?: () => void;
+  readonly onPointerOrFocus?: () => void;
   /** Each value, and the word that is shown for it. */
   readonly words: ReadonlyArray<readonly [value: string, word: string]>;
 }

@@ -36,7 +36,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
           This cannot be undone.
         </p>
       )}
-      <Facts label="What is approved" plain={heading === 'h4'}>
+      <Facts label="What is approved" isPlain={heading === 'h4'}>
         {asksFor?.fields.map(({ label, value }) => (
           <Fact key={`${label} ${value}`} name={label}>
             {value}
@@ -60,15 +60,15 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `decided` is called with the Action after the decision. */
+/** `onDecided` is called with the Action after the decision. */
 export function DecisionButtons({
   action,
-  decided,
+  onDecided,
 }: {
   readonly action: ApplicationAction;
-  readonly decided: (updated: ApplicationAction) => void;
+  readonly onDecided: (updated: ApplicationAction) => void;
 }) {
-  const decision = useDecision(action, decided);
+  const decision = useDecision(action, onDecided);
   return (
     <>
       <FormError error={decision.error} />
@@ -81,7 +81,7 @@ export function DecisionButtons({
         </Button>
       </div>
       {decision.error !== null && hasPasskeys() && (
-        <Button look="quiet" busy={decision.isBusy} onClick={decision.approveWithout}>
+        <Button look="quiet" busy={decision.isBusy} onClick={decision.approveWithoutPasskey}>
           Approve without signing with a passkey
         </Button>
       )}
@@ -111,25 +111,25 @@ function useDecision(
     error: approve.error ?? refuse.error,
     isBusy: approve.isPending || refuse.isPending,
     approve: () => approve.mutate({ withPasskey: true }),
-    approveWithout: () => approve.mutate({ withPasskey: false }),
+    approveWithoutPasskey: () => approve.mutate({ withPasskey: false }),
     refuse: () => refuse.mutate(),
   };
 }
 
-/** `plain`: without a border, for use inside a frame. */
+/** `isPlain`: without a border, for use inside a frame. */
 export const Facts = ({
   label,
-  plain = false,
+  isPlain = false,
   children,
 }: {
   readonly label: string;
-  readonly plain?: boolean;
+  readonly isPlain?: boolean;
   readonly children: ReactNode;
 }) => (
   <section
     // A label would make every item of a list a landmark with the same name.
-    aria-label={plain ? undefined : label}
-    className={plain ? '' : 'rounded-lg border border-line bg-raised p-4'}
+    aria-label={isPlain ? undefined : label}
+    className={isPlain ? '' : 'rounded-lg border border-line bg-raised p-4'}
   >
     <dl aria-label={label} className="grid grid-cols-[104px_minmax(0,1fr)] gap-x-3 gap-y-2 text-sm">
       {children}

@@ -71,7 +71,7 @@ function Question({ action }: { readonly action: ApplicationAction }) {
         </p>
         <DecisionButtons
           action={action}
-          decided={updatedAction => client.setQueryData(['approval', action.jobId], updatedAction)}
+          onDecided={updatedAction => client.setQueryData(['approval', action.jobId], updatedAction)}
         />
       </div>
     </CenteredPage>

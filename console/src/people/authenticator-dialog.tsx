@@ -9,7 +9,7 @@ import { LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function AuthenticatorDialog({
   close,
-  onFinished: done,
+  onFinished,
 }: {
   readonly close: () => void;
   readonly onFinished: (recoveryCodes: readonly string[]) => void;
@@ -24,7 +24,7 @@ export function AuthenticatorDialog({
   const [code, setCode] = useState('');
   const work = useMutation({
     mutationFn: () => call('confirmTotp', { body: { code } }),
-    onSuccess: ({ recoveryCodes }) => done(recoveryCodes),
+    onSuccess: ({ recoveryCodes }) => onFinished(recoveryCodes),
   });
   return (
     <FormDialog title="Add an authenticator app" action="Confirm" work={work} close={close} disabled={!seed.data}>
@@ -35,7 +35,7 @@ export function AuthenticatorDialog({
       ) : (
         <>
           <p className="text-soft">Scan this with the app, or type the seed in. Then enter the code that it shows.</p>
-          <img src={qrCodeOf(seed.data.uri)} alt="QR code of the seed" className="size-44 rounded-md bg-white p-2" />
+          <img src={qrCodeUrlOf(seed.data.uri)} alt="QR code of the seed" className="size-44 rounded-md bg-white p-2" />
           <p className="font-mono text-sm break-all">{seed.data.secret.replace(/(.{4})(?=.)/g, '$1 ')}</p>
           <TextField
             label="Code"
@@ -51,4 +51,4 @@ export function AuthenticatorDialog({
   );
 }
 
-const qrCodeOf = (uri: string): string => `data:image/svg+xml,${encodeURIComponent(renderSVG(uri, { border: 1 }))}`;
+const qrCodeUrlOf = (uri: string): string => `data:image/svg+xml,${encodeURIComponent(renderSVG(uri, { border: 1 }))}`;

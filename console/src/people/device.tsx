@@ -45,31 +45,31 @@ function takeCode(): string | undefined {
 }
 
 function Approval({ initialCode: linkedCode }: { readonly initialCode: string | undefined }) {
-  const [request, setRequest] = useState<{ code: string; asked: DeviceRequest } | undefined>();
-  const [decided, setDecided] = useState<'approved' | 'denied' | undefined>();
+  const [request, setRequest] = useState<{ code: string; deviceRequest: DeviceRequest } | undefined>();
+  const [outcome, setOutcome] = useState<'approved' | 'denied' | undefined>();
   const { data: account } = useQuery(accountQuery);
-  if (decided === 'approved')
+  if (outcome === 'approved')
     return <CenteredPage title="Approved" about="The program now has access. You can close this page." />;
-  if (decided === 'denied')
+  if (outcome === 'denied')
     return <CenteredPage title="Denied" about="The program has no access. You can close this page." />;
   if (!request)
     return (
       <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
         <CodeStep
           codeToConfirm={linkedCode}
-          onRequestFound={(code, deviceRequest) => setRequest({ code, asked: deviceRequest })}
+          onRequestFound={(code, deviceRequest) => setRequest({ code, deviceRequest })}
         />
       </CenteredPage>
     );
   return (
     <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
-      <Decision code={request.code} asked={request.asked} onOutcome={setDecided} />
+      <Decision code={request.code} deviceRequest={request.deviceRequest} onOutcome={setOutcome} />
     </CenteredPage>
   );
 }
 
 function CodeStep({
-  codeToConfirm: linked,
+  codeToConfirm: linkedCode,
   onRequestFound: onFound,
 }: {
   readonly codeToConfirm: string | undefined;
@@ -82,18 +82,18 @@ function CodeStep({
   });
   return (
     <div className="grid gap-5">
-      {linked && (
+      {linkedCode && (
         <div className="grid gap-3 rounded-lg border border-line bg-raised p-4">
           <p>Does your device show exactly this code?</p>
-          <p className="font-mono text-xl tracking-widest">{linked}</p>
-          <Button look="primary" busy={work.isPending} onClick={() => work.mutate(linked)}>
+          <p className="font-mono text-xl tracking-widest">{linkedCode}</p>
+          <Button look="primary" busy={work.isPending} onClick={() => work.mutate(linkedCode)}>
             Yes, it shows this code
           </Button>
         </div>
       )}
       <Form submit={() => work.mutate(code)}>
         <TextField
-          label={linked ? 'The program shows a different code' : 'Code'}
+          label={linkedCode ? 'The program shows a different code' : 'Code'}
           hint="The program that wants access shows a code of eight characters."
           placeholder="XXXX-XXXX"
           autoComplete="off"
@@ -104,7 +104,7 @@ function CodeStep({
           required
         />
         <FormError error={work.error} />
-        <Button type="submit" look={linked ? 'plain' : 'primary'} busy={work.isPending}>
+        <Button type="submit" look={linkedCode ? 'plain' : 'primary'} busy={work.isPending}>
           Continue
         </Button>
       </Form>
@@ -124,14 +124,14 @@ const SCOPES: Readonly<Partial<Record<TokenScope, string>>> = {
 
 function Decision({
   code,
-  asked: accessRequest,
+  deviceRequest,
   onOutcome: onDecided,
 }: {
   readonly code: string;
-  readonly asked: DeviceRequest;
+  readonly deviceRequest: DeviceRequest;
   readonly onOutcome: (outcome: 'approved' | 'denied') => void;
 }) {
-  const requestedScopes = accessRequest.scopes as TokenScope[]; // The service has validated the scopes.
+  const requestedScopes = deviceRequest.scopes as TokenScope[]; // The service has validated the scopes.
   const [scopes, setScopes] = useState<readonly TokenScope[]>(requestedScopes);
   const [apps, setApps] = useState<readonly string[]>([]);
   const [createsApplication, setCreatesApplication] = useState(false);
@@ -152,15 +152,15 @@ function Decision({
         <h2 className="mb-2 text-sm font-semibold">The program says</h2>
         <dl className="grid grid-cols-[96px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
           <Fact name="Name">
-            {accessRequest.client.id}
-            {!accessRequest.client.verified && <span className="text-soft"> (not verified)</span>}
+            {deviceRequest.client.id}
+            {!deviceRequest.client.verified && <span className="text-soft"> (not verified)</span>}
           </Fact>
-          {accessRequest.deviceName && <Fact name="Device">{accessRequest.deviceName}</Fact>}
-          <Fact name="Address">{accessRequest.requestedFrom.ip}</Fact>
-          <Fact name="Asked">{fullTime(accessRequest.startedAt)}</Fact>
+          {deviceRequest.deviceName && <Fact name="Device">{deviceRequest.deviceName}</Fact>}
+          <Fact name="Address">{deviceRequest.requestedFrom.ip}</Fact>
+          <Fact name="Asked">{fullTime(deviceRequest.startedAt)}</Fact>
         </dl>
       </section>
-      {!accessRequest.requestedFrom.isYourNetwork && (
+      {!deviceRequest.requestedFrom.isYourNetwork && (
         <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
           The request came from a different network than yours. Approve it only if you started the program yourself,
           just now. Nobody should ever send you a code.
@@ -179,7 +179,7 @@ function Decision({
       </fieldset>
       <fieldset className="grid gap-2">
         <legend className="mb-1 text-sm font-semibold">In these applications</legend>
-        {accessRequest.applications.map(({ id, name, role }) => (
+        {deviceRequest.applications.map(({ id, name, role }) => (
           <CheckField
             key={id}
             label={name}
@@ -197,7 +197,7 @@ function Decision({
             onChange={event => setCreatesApplication(event.target.checked)}
           />
         )}
-        {accessRequest.applications.length === 0 && !mayCreate && (
+        {deviceRequest.applications.length === 0 && !mayCreate && (
           <p className="text-sm text-soft">There is no application that you may give access to.</p>
         )}
       </fieldset>

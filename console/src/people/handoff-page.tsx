@@ -79,7 +79,7 @@ function HandoffFlow({ place: handoffLink }: { readonly place: HandoffLink }) {
         )}
       </CenteredPage>
     );
-  if (!lease) return <Request handoffLink={handoffLink} onLeaseClaimed={storeLease} />;
+  if (!lease) return <HandoffRequest handoffLink={handoffLink} onLeaseClaimed={storeLease} />;
   return (
     <ActiveHandoff
       handoffLink={handoffLink}
@@ -106,8 +106,8 @@ function storedLease(handoffLink: HandoffLink): ClaimedHandoff | undefined {
 
 // ---- before control ----------------------------------------------------------------------------------------------------
 
-function Request({
-  handoffLink: place,
+function HandoffRequest({
+  handoffLink,
   onLeaseClaimed: onClaimed,
 }: {
   readonly handoffLink: HandoffLink;
@@ -115,19 +115,19 @@ function Request({
 }) {
   const [handoff, setHandoff] = useState<Handoff | undefined>();
   const [error, setError] = useState<Error | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   useEffect(() => {
-    readHandoff(place).then(setHandoff, setError);
-  }, [place]);
+    readHandoff(handoffLink).then(setHandoff, setError);
+  }, [handoffLink]);
   if (!handoff && error) return <CenteredPage title="This hand-off cannot be opened" about={error.message} />;
   if (!handoff) return null;
   if (handoff.status !== 'requested')
     return <CenteredPage title="Nothing to do here" about={STATUS_TEXTS[handoff.status]} />;
   const claim = (): void => {
-    setBusy(true);
-    claimHandoff(place)
+    setIsBusy(true);
+    claimHandoff(handoffLink)
       .then(onClaimed, setError)
-      .finally(() => setBusy(false));
+      .finally(() => setIsBusy(false));
   };
   return (
     <CenteredPage
@@ -150,7 +150,7 @@ function Request({
           The browser belongs to the application. Type a secret only if you trust the application and the page above.
         </p>
         <FormError error={error} />
-        <Button look="primary" busy={busy} onClick={claim}>
+        <Button look="primary" busy={isBusy} onClick={claim}>
           Take control
         </Button>
       </div>
@@ -162,7 +162,7 @@ const STATUS_TEXTS: Readonly<Record<Exclude<Handoff['status'], 'requested'>, str
   claimed: 'Another person has control at the moment.',
   completed: 'A person has already completed this request.',
   declined: 'A person has declined this request.',
-  failed: 'A person has tried, but it could not be done.',
+  failed: 'A person tried, but could not complete this request.',
   cancelled: 'The request was cancelled.',
   expired: 'Nobody took control in time, and the agent is no longer waiting.',
   session_ended: 'The browser has been closed.',
@@ -196,7 +196,7 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Re
 // ---- in control --------------------------------------------------------------------------------------------------------
 
 function ActiveHandoff({
-  handoffLink: place,
+  handoffLink,
   lease,
   onLeaseLost: onLost,
   onHandoffOver: onOver,
@@ -207,7 +207,7 @@ function ActiveHandoff({
   readonly onHandoffOver: (title: string, description: string, status: Handoff['status']) => void;
 }) {
   const [error, setError] = useState<Error | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   const [note, setNote] = useState('');
   const { leaseToken } = lease;
   const handleFailure = useCallback(
@@ -219,21 +219,21 @@ function ActiveHandoff({
     [onLost],
   );
   const clearError = useCallback(() => setError(null), []);
-  useRenewal(place, lease, handleFailure, clearError);
+  useRenewal(handoffLink, lease, handleFailure, clearError);
   useEffect(() => {
     document.title = 'You have control · Berth';
   }, []);
   const end = (outcome: HandoffOutcome, title: string, description: string): void => {
-    setBusy(true);
-    completeHandoff(place, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
+    setIsBusy(true);
+    completeHandoff(handoffLink, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
       .then(() => onOver(title, description, outcome), handleFailure)
-      .finally(() => setBusy(false));
+      .finally(() => setIsBusy(false));
   };
   const giveBackControl = (): void => {
-    setBusy(true);
-    giveBack(place, leaseToken)
+    setIsBusy(true);
+    giveBack(handoffLink, leaseToken)
       .then(() => onOver('Given back', 'The request is waiting for another person.', 'requested'), handleFailure)
-      .finally(() => setBusy(false));
+      .finally(() => setIsBusy(false));
   };
   return (
     <main className="grid h-dvh grid-rows-[auto_minmax(0,1fr)_auto]">
@@ -261,20 +261,20 @@ function ActiveHandoff({
           <Button
             look="primary"
             className="flex-1"
-            busy={busy}
+            busy={isBusy}
             onClick={() => end('completed', 'Thank you', 'The agent has control again. You can close this page.')}
           >
             Done
           </Button>
           <Button
-            busy={busy}
+            busy={isBusy}
             onClick={() =>
               end('failed', 'The agent has been notified', 'The agent has control again. You can close this page.')
             }
           >
             Could not do it
           </Button>
-          <Button look="quiet" busy={busy} onClick={giveBackControl}>
+          <Button look="quiet" busy={isBusy} onClick={giveBackControl}>
             Give it back
           </Button>
         </div>

@@ -2,7 +2,7 @@
 import { TextField } from '../ui/form.tsx';
 
 /** The same value as in contract/sign-in.ts. */
-const CHARACTERS_MIN = 12;
+const PASSWORD_CHARACTERS_MIN = 12;
 
 export const NewPasswordField = ({
   label,
@@ -18,10 +18,10 @@ export const NewPasswordField = ({
 }) => (
   <TextField
     label={label}
-    hint={`At least ${CHARACTERS_MIN} characters, of any kind. ${hint}`.trim()}
+    hint={`At least ${PASSWORD_CHARACTERS_MIN} characters, of any kind. ${hint}`.trim()}
     type="password"
     autoComplete="new-password"
-    minLength={CHARACTERS_MIN}
+    minLength={PASSWORD_CHARACTERS_MIN}
     value={value}
     onChange={event => change(event.target.value)}
     required

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
-import { markSignedInAsPerson, signIn, signOutReason, tryToken } from '../api/credentials.ts';
+import { checkToken, markSignedInAsPerson, signIn, signOutReason } from '../api/credentials.ts';
 import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
@@ -29,8 +29,8 @@ export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => 
   };
   const back = () => setStep({ name: 'password' });
   if (step.name === 'token') return <TokenStep back={back} done={onDone} />;
-  if (step.name === 'second_factor') return <SecondFactor ticket={step.ticket} proceed={proceed} back={back} />;
-  if (step.name === 'email_code') return <EmailCode {...step} proceed={proceed} back={back} />;
+  if (step.name === 'second_factor') return <SecondFactorStep ticket={step.ticket} proceed={proceed} back={back} />;
+  if (step.name === 'email_code') return <EmailCodeStep {...step} proceed={proceed} back={back} />;
   return <PasswordStep proceed={proceed} showStep={setStep} />;
 }
 
@@ -118,7 +118,7 @@ function PasswordStep({
   );
 }
 
-function SecondFactor({ ticket, proceed, back }: StepProps & { readonly ticket: string }) {
+function SecondFactorStep({ ticket, proceed, back }: StepProps & { readonly ticket: string }) {
   const [method, setMethod] = useState<'totp' | 'recovery_code'>('totp');
   const usesAuthenticator = method === 'totp';
   return (
@@ -130,7 +130,7 @@ function SecondFactor({ ticket, proceed, back }: StepProps & { readonly ticket: 
           : 'Enter one of your recovery codes. It works once.'
       }
       label={usesAuthenticator ? 'Code' : 'Recovery code'}
-      numeric={usesAuthenticator}
+      isNumeric={usesAuthenticator}
       send={code => call('giveSecondFactor', { body: { ticket, method, code } })}
       proceed={proceed}
       back={back}
@@ -143,7 +143,7 @@ function SecondFactor({ ticket, proceed, back }: StepProps & { readonly ticket: 
   );
 }
 
-const EmailCode = ({
+const EmailCodeStep = ({
   ticket,
   email,
   proceed,
@@ -152,7 +152,7 @@ const EmailCode = ({
   <CodeForm
     about={`If ${email} has an account, a code was sent there. It is valid for ten minutes.`}
     label="Code"
-    numeric
+    isNumeric
     send={code => call('signInWithEmailCode', { body: { ticket, code } })}
     proceed={proceed}
     back={back}
@@ -167,7 +167,7 @@ interface StepProps {
 function CodeForm({
   about,
   label,
-  numeric,
+  isNumeric,
   send,
   proceed,
   back,
@@ -175,7 +175,7 @@ function CodeForm({
 }: StepProps & {
   readonly about: string;
   readonly label: string;
-  readonly numeric: boolean;
+  readonly isNumeric: boolean;
   readonly send: (code: string) => Promise<SignInResult>;
   readonly more?: ReactNode;
 }) {
@@ -186,7 +186,7 @@ function CodeForm({
       <p className="text-soft">{about}</p>
       <TextField
         label={label}
-        inputMode={numeric ? 'numeric' : 'text'}
+        inputMode={isNumeric ? 'numeric' : 'text'}
         autoComplete="one-time-code"
         autoFocus
         value={code}
@@ -216,7 +216,7 @@ function TokenStep({ back: onBack, done: onDone }: { readonly back: () => void; 
         throw new Error(
           'This is not a personal access token. Personal access tokens begin with bpt_; agent keys cannot sign in to the console.',
         );
-      await tryToken(enteredToken);
+      await checkToken(enteredToken);
       signIn(enteredToken);
     },
     onSuccess: onDone,

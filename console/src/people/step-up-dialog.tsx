@@ -33,19 +33,19 @@ function StepUp() {
 }
 
 function Proof({ account }: { readonly account: CurrentAccount }) {
-  const strongestMethod = account.session?.strongestAcr;
+  const strongestAcr = account.session?.strongestAcr;
   const [text, setText] = useState('');
-  const [isRecovery, setIsRecovery] = useState(false);
+  const [usesRecoveryCode, setUsesRecoveryCode] = useState(false);
   const client = useQueryClient();
   const work = useMutation({
     mutationFn: async () => {
-      if (strongestMethod === 'phr') {
+      if (strongestAcr === 'phr') {
         const challenge = await call('requestStepUpChallenge', {});
         const { ticket } = challenge;
         return call('stepUp', { body: { method: 'passkey', ticket, response: await askPasskey(challenge) } });
       }
-      if (strongestMethod === 'berth:2')
-        return call('stepUp', { body: { method: isRecovery ? 'recovery_code' : 'totp', code: text } });
+      if (strongestAcr === 'berth:2')
+        return call('stepUp', { body: { method: usesRecoveryCode ? 'recovery_code' : 'totp', code: text } });
       return call('stepUp', { body: { method: 'password', password: text } });
     },
     onSuccess: updatedAccount => {
@@ -53,16 +53,16 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
       endStepUp(true);
     },
   });
-  const isCode = strongestMethod === 'berth:2';
+  const isCode = strongestAcr === 'berth:2';
   return (
     <Form submit={() => work.mutate()}>
-      {strongestMethod === 'phr' ? (
+      {strongestAcr === 'phr' ? (
         <p className="text-soft">Use one of your passkeys.</p>
       ) : (
         <TextField
-          label={isCode ? (isRecovery ? 'Recovery code' : 'Code from your authenticator app') : 'Password'}
+          label={isCode ? (usesRecoveryCode ? 'Recovery code' : 'Code from your authenticator app') : 'Password'}
           type={isCode ? 'text' : 'password'}
-          inputMode={isCode && !isRecovery ? 'numeric' : 'text'}
+          inputMode={isCode && !usesRecoveryCode ? 'numeric' : 'text'}
           autoComplete={isCode ? 'one-time-code' : 'current-password'}
           value={text}
           onChange={event => setText(event.target.value)}
@@ -72,8 +72,8 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
       <FormError error={work.error} />
       <div className="flex flex-wrap justify-end gap-2">
         {isCode && (
-          <Button look="quiet" onClick={() => setIsRecovery(!isRecovery)}>
-            {isRecovery ? 'Use the app' : 'Use a recovery code'}
+          <Button look="quiet" onClick={() => setUsesRecoveryCode(!usesRecoveryCode)}>
+            {usesRecoveryCode ? 'Use the app' : 'Use a recovery code'}
           </Button>
         )}
         <Button onClick={() => endStepUp(false)}>Cancel</Button>

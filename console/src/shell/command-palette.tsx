@@ -188,10 +188,10 @@ function useCommands(app: string | undefined, text: string) {
           hint: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
           run: () => openSession(id),
         }));
-  const isId = app !== undefined && isSessionId(words) && foundSessions.length === 0;
+  const canOpenById = app !== undefined && isSessionId(words) && foundSessions.length === 0;
   const matchingPages = pages.filter(({ name }) => containsAll(name, words));
   const allCommands: Command[] = [
-    ...(isId ? [openByIdCommand(words.toLowerCase(), openSession)] : []),
+    ...(canOpenById ? [openByIdCommand(words.toLowerCase(), openSession)] : []),
     ...matchingPages,
     ...foundSessions.filter(({ key }) => !matchingPages.some(page => page.key === key)),
   ];

@@ -1,6 +1,6 @@
 // Asks for confirmation before the token of a link replaces the current sign-in.
 import { useSyncExternalStore } from 'react';
-import { answerOffer, offeredToken, onSignInChange, tryToken } from '../api/credentials.ts';
+import { answerOffer, checkToken, offeredToken, onSignInChange } from '../api/credentials.ts';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 
 export function SwitchSignIn() {
@@ -12,7 +12,7 @@ export function SwitchSignIn() {
       action="Switch"
       close={() => answerOffer(false)}
       onConfirm={async () => {
-        await tryToken(tokenFromLink);
+        await checkToken(tokenFromLink);
         answerOffer(true);
       }}
     >

@@ -87,9 +87,9 @@ export function BarChart({
 }
 
 function Column({
-  bar: { name, lowerValue: from = 0, upperValue: to, hatchedValue: hatched = 0, valueText: words, cells },
+  bar: { name, lowerValue: from = 0, upperValue: to, hatchedValue: hatched = 0, valueText, cells },
   top,
-  isLabelled: labelled,
+  isLabelled,
   headings,
 }: {
   readonly bar: Bar;
@@ -111,12 +111,12 @@ function Column({
           )}
         </div>
       )}
-      {labelled && to > 0 && (
+      {isLabelled && to > 0 && (
         <span
           className="absolute inset-x-0 truncate text-center text-xs font-medium tabular-nums"
           style={{ bottom: share(to) }}
         >
-          {words}
+          {valueText}
         </span>
       )}
     </div>
@@ -139,11 +139,11 @@ export const BarList = ({
   const top = Math.max(...items.map(({ value }) => value), 1);
   return (
     <ul className="grid gap-3 px-4 py-3">
-      {items.map(({ key, name, value, shownValue: words = String(value), hatched }) => (
+      {items.map(({ key, name, value, shownValue = String(value), hatched }) => (
         <li key={key}>
           <div className="mb-1 flex items-baseline justify-between gap-3 text-sm">
             <span className="min-w-0">{name}</span>
-            <span className="font-medium tabular-nums">{words}</span>
+            <span className="font-medium tabular-nums">{shownValue}</span>
           </div>
           <div aria-hidden="true" className="h-2 rounded-full bg-sunk">
             <div

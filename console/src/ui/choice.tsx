@@ -7,7 +7,7 @@ export const Choice = ({
   value = '',
   choose,
   any,
-  onApproach,
+  onPointerOrFocus,
   children,
 }: {
   readonly label: string;
@@ -15,15 +15,15 @@ export const Choice = ({
   readonly choose: (value: string) => void;
   readonly any: string;
   /** Called when the pointer or focus reaches the choice. */
-  readonly onApproach?: () => void;
+  readonly onPointerOrFocus?: () => void;
   readonly children: ReactNode;
 }) => (
   <select
     aria-label={label}
     value={value}
     onChange={event => choose(event.target.value)}
-    onFocus={onApproach}
-    onPointerEnter={onApproach}
+    onFocus={onPointerOrFocus}
+    onPointerEnter={onPointerOrFocus}
     className={`h-10 max-w-40 min-w-0 truncate rounded-md border px-2 text-sm max-md:grow md:h-8 ${
       value === '' ? 'border-line-strong bg-raised text-soft' : 'border-accent bg-accent-soft font-medium text-accent'
     }`}

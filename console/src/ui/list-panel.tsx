@@ -4,7 +4,7 @@ import { Panel } from './page.tsx';
 import { LoadError, LoadingRows } from './states.tsx';
 
 export function ListPanel<Item>({
-  contentLabel: what,
+  contentLabel,
   items,
   error,
   retry,
@@ -25,7 +25,7 @@ export function ListPanel<Item>({
       {error && !items ? (
         <LoadError error={error} retry={() => void retry()} />
       ) : !items ? (
-        <LoadingRows contentLabel={what} rows={3} />
+        <LoadingRows contentLabel={contentLabel} rows={3} />
       ) : items.length === 0 ? (
         empty
       ) : (

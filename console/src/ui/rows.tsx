@@ -7,13 +7,13 @@ const OVERSCAN = 16;
 export function Rows({
   label,
   count,
-  rowPx,
+  rowHeightPx,
   row,
 }: {
   readonly label: string;
   readonly count: number;
   /** Estimated height of a row; rendered rows are measured. */
-  readonly rowPx: number;
+  readonly rowHeightPx: number;
   readonly row: (index: number) => ReactNode;
 }) {
   const list = useRef<HTMLOListElement>(null);
@@ -23,7 +23,7 @@ export function Rows({
   }, []);
   const rows = useWindowVirtualizer({
     count,
-    estimateSize: () => rowPx,
+    estimateSize: () => rowHeightPx,
     overscan: OVERSCAN,
     scrollMargin: top,
   });
@@ -37,7 +37,7 @@ export function Rows({
           aria-setsize={count}
           aria-posinset={index + 1}
           className="absolute inset-x-0 top-0 border-b border-line"
-          style={{ minHeight: rowPx, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
+          style={{ minHeight: rowHeightPx, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
         >
           {row(index)}
         </li>

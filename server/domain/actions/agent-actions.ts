@@ -40,10 +40,10 @@ export interface AgentActionsParts {
   readonly store: Pick<Store, 'actions' | 'sessions' | 'atomically'>;
   readonly invocations: Pick<
     Invocations,
-    'granted' | 'grantedRevision' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
+    'requireGranted' | 'requireGrantedRevision' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
   >;
   readonly content: SealedContent;
-  readonly following: ChangeFollower;
+  readonly changeFollower: ChangeFollower;
   readonly audit: ActionAudit;
   /** Absent if the installation has no end users. An end user then cannot approve. */
   readonly endUsers?: EndUsers;
@@ -71,7 +71,7 @@ export class AgentActions {
     assertOwnApplication(caller, appId);
     const { invocations, store, audit } = this.#parts;
     if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
-    const grantedOperation = await invocations.granted(caller, operationId, request.revision);
+    const grantedOperation = await invocations.requireGranted(caller, operationId, request.revision);
     if (idempotencyKey === undefined) throw idempotencyKeyRequired();
     const approver = approverOf(grantedOperation, request.endUser);
     if (approver === 'end_user') await this.#assertEndUser(caller, request.endUser);
@@ -90,7 +90,7 @@ export class AgentActions {
     if (insertOutcome === 'application_full')
       throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
     if (insertOutcome === 'end_user_full') throw tooManyOpenActions();
-    if (insertOutcome !== 'inserted' && 'alike' in insertOutcome) throw alreadyPrepared(insertOutcome.alike);
+    if (insertOutcome !== 'inserted' && 'similar' in insertOutcome) throw alreadyPrepared(insertOutcome.similar);
     if (insertOutcome !== 'inserted' && !insertOutcome.existing.requestDigest.equals(row.requestDigest))
       throw idempotencyKeyConflict();
     if (insertOutcome !== 'inserted') return { action: await this.#view(insertOutcome.existing), isReplayed: true };
@@ -112,9 +112,9 @@ export class AgentActions {
   }
 
   #waitForChange(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
-    const { following, clock } = this.#parts;
+    const { changeFollower, clock } = this.#parts;
     const knownStatus = since ?? statusAt(row, clock.now());
-    return following.awaitChange(
+    return changeFollower.awaitChange(
       row,
       {
         concerns: changedId => changedId === row.id,
@@ -240,7 +240,7 @@ export class AgentActions {
 
   /** Returns the grant of the key for the operation revision that the Action names. */
   #requireGranted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<GrantedOperation> {
-    return this.#parts.invocations.grantedRevision(caller, operationId, operationRevision);
+    return this.#parts.invocations.requireGrantedRevision(caller, operationId, operationRevision);
   }
 
   /** @throws Fault `not_found` unless the key has prepared the Action or has a grant for its operation. */
@@ -333,7 +333,7 @@ const idempotencyKeyConflict = (): Error =>
   });
 
 const alreadyPrepared = ({ id, state }: ActionRow): Error =>
-  fault('already_prepared', `The open Action ${id} has the same content.`, {
+  fault('already_prepared', `An open Action with the same content already exists: ${id}.`, {
     advice: 'Wait until that Action ends, or cancel that Action first.',
     details: { jobId: id, status: state },
   });
@@ -345,10 +345,14 @@ const tooManyOpenActions = (): Error =>
   });
 
 const notApproved = ({ id, approver }: ActionRow, url: string): Error =>
-  fault('approval_required', `The Action ${id} is not approved yet (${approver}). Nothing was started.`, {
-    advice: 'Give approvalUrl to the approver, and wait for the status approved.',
-    details: { approval: approver, status: 'awaiting_approval', approvalUrl: url },
-  });
+  fault(
+    'approval_required',
+    `The Action ${id} has not been approved yet (approver: ${approver}). Nothing was started.`,
+    {
+      advice: 'Give approvalUrl to the approver, and wait for the status approved.',
+      details: { approval: approver, status: 'awaiting_approval', approvalUrl: url },
+    },
+  );
 
 const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
   fault('not_ready', `The Action ${id} cannot be executed before ${notBefore.toISOString()}.`, {
@@ -357,7 +361,7 @@ const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
   });
 
 const notCancellable = ({ id, state }: ActionRow): Error =>
-  fault('not_ready', `The Action ${id} is ${state}, and cannot be cancelled.`, {
+  fault('not_ready', `The Action ${id} can no longer be cancelled (status ${state}).`, {
     advice: 'Read the invocation of the Action.',
     details: { status: isOpen(state) ? 'awaiting_approval' : state },
   });

@@ -15,7 +15,7 @@ import type { ActionAudit } from './action-audit.ts';
 import type { ApprovalProofs } from './approval-proof.ts';
 import type { Approver, EndUserApprover } from './approver.ts';
 import { type DecisionRecord, storedDecision } from './decision-record.ts';
-import { plainReason, type RenderedOperation } from './rendering.ts';
+import { plainReason, type RenderableOperation } from './rendering.ts';
 import type { SealedContent } from './sealed-content.ts';
 import { alreadyDecided, assertNotOver, digestMismatch, statusAt } from './state.ts';
 import { subjectDigest } from './subject-digest.ts';
@@ -60,7 +60,7 @@ export class Decisions {
   constructor(parts: DecisionsParts) {
     this.#parts = parts;
     const limit = { name: 'decisions', max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
-    this.#endUserTally = parts.tallies.of({ ...limit, what: 'Decisions' });
+    this.#endUserTally = parts.tallies.of({ ...limit, what: 'decisions' });
   }
 
   /** Returns an Action that names this end user, even if a member must decide it. */
@@ -105,7 +105,7 @@ export class Decisions {
     if (approver.kind === 'end_user') await this.#endUserTally.take(tallyNameOf(approver));
     if (request.digest !== initialRow.digest) throw digestMismatch(initialRow);
     this.#assertUndecided(initialRow);
-    const record = await this.#record(approver, initialRow, request, origin);
+    const record = await this.#decisionRecord(approver, initialRow, request, origin);
     const decidedRow = await store.atomically(async trx => {
       const now = clock.now();
       const row = await trx.actions.decide(
@@ -143,7 +143,7 @@ export class Decisions {
     });
   }
 
-  async #operation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderedOperation> {
+  async #operation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderableOperation> {
     const operation = await this.#parts.catalogue.findRevision(applicationId, operationId, operationRevision);
     if (!operation) return { title: operationId };
     const display = operation.kind === 'managed' ? undefined : operation.definition.display;
@@ -187,7 +187,7 @@ export class Decisions {
    * recent step-up is required: for every approval by a member, and for an approval by an end user if the effect cannot
    * be undone.
    */
-  async #record(
+  async #decisionRecord(
     approver: Approver,
     row: ActionRow,
     { decision, proof, message }: DecideAction,

@@ -16,12 +16,12 @@ export interface Rendering {
   readonly fields: ReadonlyArray<{ readonly label: string; readonly value: string }>;
 }
 
-export interface RenderedOperation {
+export interface RenderableOperation {
   readonly title: string;
   readonly display?: ConfigureOperation['display'];
 }
 
-export function render({ title, display }: RenderedOperation, input: JsonObject): Rendering {
+export function render({ title, display }: RenderableOperation, input: JsonObject): Rendering {
   if (!display) return { summary: title, fields: allFields(input) };
   const summary = display.summary.replace(PLACEHOLDER, (_, path: string) =>
     valueText(memberAt(input, path.slice(1).split('.'))),

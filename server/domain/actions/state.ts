@@ -15,7 +15,7 @@ const ENDED_WITHOUT_EXECUTION: readonly ActionStatus[] = ['refused', 'expired', 
 /** @throws Fault `expired` for an Action that was refused or cancelled, or that has expired. */
 export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
   if (!ENDED_WITHOUT_EXECUTION.includes(status)) return;
-  throw fault('expired', `The Action ${id} is ${status}. Nothing was started.`, {
+  throw fault('expired', `The Action ${id} has already ended (status ${status}). Nothing was started.`, {
     advice: 'Prepare a new Action if the call is still needed.',
     details: { status },
   });

@@ -1,5 +1,5 @@
 // The clock tasks of Actions. They record expiries, execute approved Actions, and delete old Actions.
-import { ACTION_DAYS } from '../../../contract/actions.ts';
+import { ACTION_RETENTION_DAYS } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -10,7 +10,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { REST_MS, type Task } from '../../kit/task.ts';
 import { BY_SERVICE } from '../audit/by-caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
-import { inBatches } from '../in-batches.ts';
+import { runInBatches } from '../in-batches.ts';
 import { callerOf } from '../invocations/executions.ts';
 import type { ActionAudit } from './action-audit.ts';
 import type { AgentActions } from './agent-actions.ts';
@@ -90,9 +90,9 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
 
 async function forget({ store, clock }: TasksParts): Promise<{ contents: number; forgotten: number }> {
   const now = clock.now();
-  const endedBefore = addMs(now, -ACTION_DAYS * DAY_MS);
+  const endedBefore = addMs(now, -ACTION_RETENTION_DAYS * DAY_MS);
   return {
-    contents: await inBatches(FORGET_LIMITS, batch => store.actions.forgetContent(now, batch)),
-    forgotten: await inBatches(FORGET_LIMITS, batch => store.actions.forget(endedBefore, batch)),
+    contents: await runInBatches(FORGET_LIMITS, batch => store.actions.forgetContent(now, batch)),
+    forgotten: await runInBatches(FORGET_LIMITS, batch => store.actions.forget(endedBefore, batch)),
   };
 }

@@ -2,7 +2,7 @@
 import type { Action, ActionContent, ApplicationAction } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import { decisionView } from './decision-record.ts';
-import { type RenderedOperation, render } from './rendering.ts';
+import { type RenderableOperation, render } from './rendering.ts';
 import { statusAt } from './state.ts';
 
 /** Returns the address of the approval page. For an end user, this is a consumer page of the application. */
@@ -38,7 +38,7 @@ export function actionView(row: ActionRow, { publicUrl, now, content }: ActionVi
 
 export interface ApplicationActionViewParts extends ActionViewParts {
   readonly application: { readonly id: string; readonly name: string };
-  readonly operation: RenderedOperation;
+  readonly operation: RenderableOperation;
   readonly keyName: string;
   readonly mayDecide: boolean;
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../kit/clock.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { Audit, type AuditEvent } from './audit.ts';
 
-async function written(event: Partial<AuditEvent>): Promise<NewAuditRow> {
+async function recordEntry(event: Partial<AuditEvent>): Promise<NewAuditRow> {
   const rows: NewAuditRow[] = [];
   const applicationEvents = { append: async () => {} };
   const audit = new Audit({ audit: { insert: async row => void rows.push(row) }, applicationEvents }, systemClock);
@@ -14,7 +14,7 @@ async function written(event: Partial<AuditEvent>): Promise<NewAuditRow> {
 }
 
 test('an entry has an id and a time, and omits absent values', async () => {
-  const { id, at, ...rest } = await written({});
+  const { id, at, ...rest } = await recordEntry({});
   assert.ok(isUuid(id));
   assert.ok(at instanceof Date);
   assert.deepEqual(rest, { action: 'token.created', actor: { kind: 'operator' }, outcome: 'success', details: {} });
@@ -22,7 +22,7 @@ test('an entry has an id and a time, and omits absent values', async () => {
 
 test('removes credentials from every field of an entry', async () => {
   const key = `bak_${'x'.repeat(43)}abc123`;
-  const row = await written({
+  const row = await recordEntry({
     ...{ ip: key, userAgent: `curl ${key}`, requestId: key },
     actor: { kind: 'anonymous', name: key },
     target: { kind: 'token', id: key },
@@ -33,7 +33,7 @@ test('removes credentials from every field of an entry', async () => {
 
 test('limits the length of texts, lists and details, and replaces control characters', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
-  const { details, userAgent } = await written({
+  const { details, userAgent } = await recordEntry({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,
     details: { list: Array.from({ length: 100 }, () => 'y'.repeat(1000)), ...many, last: Number.NaN },
   });

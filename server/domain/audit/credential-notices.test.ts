@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
-import { silentLog } from '../../kit/log.ts';
+import { type Log, silentLog } from '../../kit/log.ts';
 import type { AuditEvent } from './audit.ts';
 import { CredentialNotices } from './credential-notices.ts';
 
@@ -31,10 +32,15 @@ test('records the refusal of a key at most once a minute, separately for each ke
   assert.equal(events.length, 3);
 });
 
-test('does not throw if the audit entry cannot be written', async () => {
+test('logs why an audit entry could not be written, and does not throw', async () => {
+  const warnings: unknown[] = [];
+  const log: Log = { ...silentLog, warn: (event, fields) => void warnings.push([event, fields]) };
   const audit = { record: () => Promise.reject(new Error('no database')) };
-  const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
+  const notices = new CredentialNotices({ audit, clock: systemClock, log });
   notices.recordRefusedAddress({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });
+  // By then, a rejection that nothing handles has failed this test.
+  await setImmediate();
+  assert.deepEqual(warnings, [['audit.not_recorded', { reason: 'no database' }]]);
 });
 
 test('records the first use of a token', async () => {

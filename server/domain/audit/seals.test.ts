@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true }));
 let count = 0;
 
 /** Creates an audit log with one chain, stored in arrays, and its signing keys. The newest key is active. */
-async function aLog() {
+async function createAuditLog() {
   const entries: AuditRow[] = [];
   const seals: SealRow[] = [];
   const time = { now: new Date('2026-01-01T00:00:00.000Z') };
@@ -54,15 +54,15 @@ async function aLog() {
         ...{ at: time.now, action: 'agent_key.created', actor: { kind: 'operator' }, outcome: 'success', details: {} },
       });
   };
-  const verdict = async () => {
+  const verifyLog = async () => {
     const { problems, ...counts } = await verifyAudit({ store, keys, heads, clock });
     return problems[0] ? `${problems[0].what} ${problems[0].number} ${problems[0].how}` : counts;
   };
-  return { entries, seals, time, signers, heads, sealer, add, verdict };
+  return { entries, seals, time, signers, heads, sealer, add, verdict: verifyLog };
 }
 
-test('puts many entries into several seals, and seals only new entries', async () => {
-  const { add, sealer, verdict, seals } = await aLog();
+test('creates several seals for many entries, and seals only new entries', async () => {
+  const { add, sealer, verdict, seals } = await createAuditLog();
   assert.deepEqual(await sealer.seal(), { sealed: 0 });
   add(2500);
   assert.deepEqual(await verdict(), { chains: 1, seals: 0, entries: 2500, unsealed: 2500 });
@@ -81,7 +81,7 @@ test('puts many entries into several seals, and seals only new entries', async (
 });
 
 test('verifies the audit log after a rotation of the signing key', async () => {
-  const { add, sealer, verdict, signers } = await aLog();
+  const { add, sealer, verdict, signers } = await createAuditLog();
   add(1);
   await sealer.seal();
   signers.push(await newSigningKey());
@@ -93,7 +93,7 @@ test('verifies the audit log after a rotation of the signing key', async () => {
 });
 
 test('verifies the audit log if only entries older than 400 days were removed', async () => {
-  const log = await aLog();
+  const log = await createAuditLog();
   for (let day = 0; day < 4; day += 1) {
     log.add(2);
     await log.sealer.seal();
@@ -102,26 +102,26 @@ test('verifies the audit log if only entries older than 400 days were removed', 
   // The seals are now 400, 300, 200 and 100 days old.
   log.time.now = new Date(log.time.now.getTime() + 101 * DAY_MS);
   const [first] = log.seals.splice(0, 1);
-  const gone = log.entries.splice(0, 4);
+  const removedEntries = log.entries.splice(0, 4);
   assert.ok(first);
   assert.deepEqual(await log.verdict(), { chains: 1, seals: 3, entries: 4, unsealed: 0 });
   const [anchor] = log.seals.splice(0, 1);
   assert.ok(anchor);
   assert.equal(await log.verdict(), 'seal 1 missing', 'what comes first now is too young to do so');
   log.seals.unshift(first, anchor);
-  log.entries.unshift(...gone);
+  log.entries.unshift(...removedEntries);
   log.entries.splice(4, 1);
   assert.equal(await log.verdict(), 'entry 5 missing');
 });
 
 test('does not update the audit-heads file while a seal is missing', async () => {
-  const { add, sealer, verdict, seals, heads } = await aLog();
+  const { add, sealer, verdict, seals, heads } = await createAuditLog();
   for (let times = 0; times < 3; times += 1) {
     add(1);
     await sealer.seal();
   }
-  const noted = await heads.read();
-  assert.equal(noted.get(CHAIN)?.number, 3);
+  const storedHeads = await heads.read();
+  assert.equal(storedHeads.get(CHAIN)?.number, 3);
   seals.pop();
   assert.equal(await verdict(), 'seal 3 missing');
   add(1);
@@ -129,7 +129,7 @@ test('does not update the audit-heads file while a seal is missing', async () =>
   add(1);
   await sealer.seal();
   assert.equal(await verdict(), 'seal 3 changed');
-  assert.deepEqual(await heads.read(), noted);
+  assert.deepEqual(await heads.read(), storedHeads);
 });
 
 test('creates the audit-heads file with mode 600, and ignores its invalid lines', async () => {

@@ -45,23 +45,24 @@ export interface VerifyParts {
 export async function verifyAudit(parts: VerifyParts): Promise<AuditVerdict> {
   const heads = await parts.heads.read();
   const chains = new Set([...(await parts.store.audit.chains()), ...heads.keys()]);
-  const walks: Walk[] = [];
+  const checks: ChainCheck[] = [];
   for (const chain of [...chains].sort()) {
-    const walk = new Walk(parts, chain, heads.get(chain));
-    await walk.run();
-    walks.push(walk);
+    const check = new ChainCheck(parts, chain, heads.get(chain));
+    await check.run();
+    checks.push(check);
   }
-  const sum = (countOf: (walk: Walk) => number): number => walks.reduce((total, walk) => total + countOf(walk), 0);
+  const sum = (countOf: (walk: ChainCheck) => number): number =>
+    checks.reduce((total, walk) => total + countOf(walk), 0);
   return {
-    chains: walks.length,
+    chains: checks.length,
     seals: sum(({ sealCount: seals }) => seals),
     entries: sum(({ entryCount: entries }) => entries),
     unsealed: sum(({ unsealedCount: unsealed }) => unsealed),
-    problems: walks.flatMap(({ problem }) => problem ?? []),
+    problems: checks.flatMap(({ problem }) => problem ?? []),
   };
 }
 
-class Walk {
+class ChainCheck {
   readonly #parts: VerifyParts;
   readonly #chain: string;
   readonly #head: SealHead | undefined;
@@ -89,7 +90,7 @@ class Walk {
     }
     const lastSealNumber = this.#previousSeal?.number ?? 0;
     if (this.#head && this.#head.number > lastSealNumber) return this.#report('seal', lastSealNumber + 1, 'missing');
-    await this.#walkUnsealed();
+    await this.#checkUnsealed();
   }
 
   async #checkSeal(seal: SealRow): Promise<boolean> {
@@ -146,7 +147,7 @@ class Walk {
   }
 
   /** Checks that the entries without a seal have no gaps in their numbers. */
-  async #walkUnsealed(): Promise<void> {
+  async #checkUnsealed(): Promise<void> {
     let number = this.#previousSeal?.lastNumber ?? 0;
     for (;;) {
       const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_PER_QUERY);

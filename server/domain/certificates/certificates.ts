@@ -7,7 +7,7 @@ import { type CertificateId, isUuid, newId } from '../../kit/ids.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { fault, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { ReadCertificate } from './pem.ts';
+import type { ParsedCertificate } from './pem.ts';
 import { READ_CERTIFICATES } from './read-job.ts';
 
 export interface CertificatesParts {
@@ -55,13 +55,13 @@ export class Certificates {
     if (!isRemoved) throw notFound('Certificate', id);
   }
 
-  async #read(caller: AgentCaller, file: Buffer): Promise<readonly ReadCertificate[]> {
-    const output = await this.#parts.workers.run(READ_CERTIFICATES, file, { of: caller.applicationId });
+  async #read(caller: AgentCaller, file: Buffer): Promise<readonly ParsedCertificate[]> {
+    const output = await this.#parts.workers.run(READ_CERTIFICATES, file, { owner: caller.applicationId });
     if ('refused' in output) throw fault('invalid_file', output.refused);
     return output.certificates;
   }
 
-  async #insert(row: CertificateRow, certificates: readonly ReadCertificate[]): Promise<void> {
+  async #insert(row: CertificateRow, certificates: readonly ParsedCertificate[]): Promise<void> {
     const ders = certificates.map(({ der }) => Buffer.from(der));
     const outcome = await this.#parts.rows.insert(row, ders, CERTIFICATES_PER_APPLICATION_MAX);
     if (outcome === 'limit_reached')
@@ -79,8 +79,8 @@ const viewOf = (row: CertificateRow): Certificate => ({
   notAfter: row.notAfter.toISOString(),
 });
 
-function warningsFor(certificates: readonly ReadCertificate[], now: Date): Warning[] {
-  const warn = (code: string, message: string, applies: (certificate: ReadCertificate) => boolean): Warning[] => {
+function warningsFor(certificates: readonly ParsedCertificate[], now: Date): Warning[] {
+  const warn = (code: string, message: string, applies: (certificate: ParsedCertificate) => boolean): Warning[] => {
     const subjects = certificates.filter(applies).map(({ subject }) => subject);
     return subjects.length === 0 ? [] : [{ code, path: 'file', message: `${message}: ${subjects.join('; ')}.` }];
   };

@@ -16,18 +16,20 @@ const refuses = (text: string | Buffer, words: RegExp): void =>
   );
 
 test('reads a certificate and ignores the text around it', () => {
-  const [read, ...more] = readCertificates(Buffer.from(`# our root\r\n${root.pem.replaceAll('\n', '\r\n')}\nthe end`));
+  const [certificate, ...more] = readCertificates(
+    Buffer.from(`# our root\r\n${root.pem.replaceAll('\n', '\r\n')}\nthe end`),
+  );
   const { der } = root;
   assert.deepEqual(more, []);
-  assert.equal(read?.subject, 'CN=Example Root');
-  assert.equal(read?.fingerprint, `sha256:${createHash('sha256').update(der).digest('hex')}`);
-  assert.deepEqual(read?.der, der);
-  assert.equal(read?.isAuthority, true);
+  assert.equal(certificate?.subject, 'CN=Example Root');
+  assert.equal(certificate?.fingerprint, `sha256:${createHash('sha256').update(der).digest('hex')}`);
+  assert.deepEqual(certificate?.der, der);
+  assert.equal(certificate?.isAuthority, true);
 });
 
 test('reads a certificate in DER form', () => {
-  const [read, ...more] = readCertificates(root.der);
-  assert.deepEqual([read?.subject, read?.der, more], ['CN=Example Root', root.der, []]);
+  const [certificate, ...more] = readCertificates(root.der);
+  assert.deepEqual([certificate?.subject, certificate?.der, more], ['CN=Example Root', root.der, []]);
 });
 
 test('reads several certificates in file order, without duplicates', () => {

@@ -10,7 +10,7 @@ const SUBJECT_CHARACTERS_MAX = 512;
 const BOUNDARY_PATTERN = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
 const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];
 
-export interface ReadCertificate {
+export interface ParsedCertificate {
   readonly der: Uint8Array;
   readonly subject: string;
   readonly fingerprint: string;
@@ -20,7 +20,7 @@ export interface ReadCertificate {
 }
 
 /** Returns the certificates in file order, without duplicates. */
-export function readCertificates(file: Buffer): readonly ReadCertificate[] {
+export function readCertificates(file: Buffer): readonly ParsedCertificate[] {
   const text = file.toString('latin1');
   // Checked before parsing, because a private key must never be stored, wherever it is in the file.
   if (/PRIVATE KEY/i.test(text))
@@ -32,7 +32,7 @@ export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   const derCertificate = blocks.length === 0 ? parse(file) : undefined;
   if (derCertificate) return [describe(derCertificate)];
   if (blocks.length === 0) throw invalidFile('it contains no certificate', EXPECTED_FORMAT);
-  const byFingerprint = new Map<string, ReadCertificate>();
+  const byFingerprint = new Map<string, ParsedCertificate>();
   for (const [index, { label, body }] of blocks.entries()) {
     const certificate = readBlock(label, body, index + 1);
     byFingerprint.set(certificate.fingerprint, certificate);
@@ -73,7 +73,7 @@ function blocksOf(text: string): readonly Block[] {
   return blocks;
 }
 
-function readBlock(label: string, body: string, number: number): ReadCertificate {
+function readBlock(label: string, body: string, number: number): ParsedCertificate {
   if (!LABELS.includes(label))
     throw invalidFile(`its block ${number} is a ${label}`, 'Remove the block: only CERTIFICATE blocks are allowed.');
   const certificate = parse(Buffer.from(body, 'base64'));
@@ -82,7 +82,7 @@ function readBlock(label: string, body: string, number: number): ReadCertificate
   return describe(certificate);
 }
 
-const describe = (certificate: X509Certificate): ReadCertificate => ({
+const describe = (certificate: X509Certificate): ParsedCertificate => ({
   der: certificate.raw,
   subject: toOneLine(certificate.subject),
   fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,

@@ -2,22 +2,22 @@
 // of PEM lines.
 import { isFault } from '../../kit/fault.ts';
 import type { Job } from '../../kit/worker-pool.ts';
-import { type ReadCertificate, readCertificates } from './pem.ts';
+import { type ParsedCertificate, readCertificates } from './pem.ts';
 
-export type ReadOutput =
-  | { readonly certificates: readonly ReadCertificate[] }
+export type ReadCertificatesOutput =
+  | { readonly certificates: readonly ParsedCertificate[] }
   /** The file cannot be used. The value is the error message. */
   | { readonly refused: string };
 
 const LIMIT_MS = 10_000;
 
-export const READ_CERTIFICATES: Job<Uint8Array, ReadOutput> = {
+export const READ_CERTIFICATES: Job<Uint8Array, ReadCertificatesOutput> = {
   name: 'read certificates',
   module: import.meta.url,
   limitMs: LIMIT_MS,
 };
 
-export function work({ buffer, byteOffset, byteLength }: Uint8Array): ReadOutput {
+export function work({ buffer, byteOffset, byteLength }: Uint8Array): ReadCertificatesOutput {
   try {
     return { certificates: readCertificates(Buffer.from(buffer, byteOffset, byteLength)) };
   } catch (error) {

@@ -1,7 +1,7 @@
 // The documents in which the service describes itself to clients. Both documents are made from the same values.
 import { isIP } from 'node:net';
 import type { AuthorizationServer, ServiceConfig } from '../../../contract/config.ts';
-import { DEVICE_CODE_SECONDS, DEVICE_GRANT, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
+import { DEVICE_CODE_SECONDS, DEVICE_GRANT_TYPE, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
 import { operation } from '../../../contract/operations.ts';
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 
@@ -55,7 +55,7 @@ export function serviceDocuments({ publicUrl, version, regions, signIn }: Servic
       token_endpoint: tokenUrl,
       revocation_endpoint: urlOf(operation('revokeSentToken').path),
       jwks_uri: urlOf(operation('readSigningKeys').path),
-      grant_types_supported: [DEVICE_GRANT],
+      grant_types_supported: [DEVICE_GRANT_TYPE],
       response_types_supported: [],
       token_endpoint_auth_methods_supported: NO_CLIENT_SECRET,
       revocation_endpoint_auth_methods_supported: NO_CLIENT_SECRET,

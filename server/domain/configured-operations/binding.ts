@@ -2,7 +2,7 @@
 import type { Issue } from '../../../contract/common.ts';
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import { headerNameProblem, headerValueProblem } from './http-headers.ts';
-import { isPointer, stepsOf } from './json-pointer.ts';
+import { isPointer, referenceTokensOf } from './json-pointer.ts';
 import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
@@ -46,7 +46,7 @@ function pointerIssues(
   ];
   return pointers.flatMap(([path, pointer]) => {
     if (!isPointer(pointer)) return [{ path, message: 'is not a JSON Pointer such as /orderId' }];
-    const [memberName] = stepsOf(pointer);
+    const [memberName] = referenceTokensOf(pointer);
     return memberName !== undefined && properties && !properties.has(memberName)
       ? [{ path, message: `refers to the member ${memberName}, which inputSchema does not define` }]
       : [];

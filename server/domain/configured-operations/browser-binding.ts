@@ -1,15 +1,15 @@
 // Validates the steps of a `browser` operation, and fills an input into them. Pure.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
-import type { BoundStep, BrowserBinding } from '../../../contract/configured-operations.ts';
+import type { BindableStep, BrowserBinding } from '../../../contract/configured-operations.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 import type { GivenStep } from '../invocations/browser-steps.ts';
 import { stepIssues } from '../invocations/browser-steps.ts';
-import { isPointer, stepsOf, valueAt } from './json-pointer.ts';
+import { isPointer, referenceTokensOf, valueAt } from './json-pointer.ts';
 import { expand, readTemplate } from './url-template.ts';
 
-type StepBinding = Static<typeof BoundStep>;
+type StepBinding = Static<typeof BindableStep>;
 
 const VALUE_CHARACTERS_MAX = 20_000;
 const OPTION_CHARACTERS_MAX = 1000;
@@ -54,7 +54,7 @@ function sourceIssues(
   const pointer = pointerIn(source);
   if (pointer === undefined) return [];
   if (!isPointer(pointer)) return [{ path: `${path}.from`, message: 'is not a JSON Pointer such as /orderId' }];
-  const [memberName] = stepsOf(pointer);
+  const [memberName] = referenceTokensOf(pointer);
   return memberName !== undefined && properties && !properties.has(memberName)
     ? [{ path: `${path}.from`, message: `refers to the member ${memberName}, which inputSchema does not define` }]
     : [];
@@ -124,4 +124,4 @@ function toPlainText(value: Json | undefined): string | undefined {
 }
 
 const invalidInput = (pointer: string, message: string): Error =>
-  invalidRequest([{ path: ['input', ...stepsOf(pointer)].join('.'), message }]);
+  invalidRequest([{ path: ['input', ...referenceTokensOf(pointer)].join('.'), message }]);

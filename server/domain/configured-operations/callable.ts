@@ -63,7 +63,7 @@ export interface GrantedOperation {
 }
 
 /** The built-in operations without overlays, ordered by id. */
-export const BUILT_IN: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
+export const BUILT_IN_OPERATIONS: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
   .map(([id, managed]) => builtInCallable(id as ManagedOperationId, managed)) // TypeScript widens the keys
   .sort((a, b) => (a.id < b.id ? -1 : 1));
 
@@ -83,7 +83,7 @@ function builtInCallable(
   return { ...definition, ...fixedFields, digest: digestOf(definition) };
 }
 
-export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN.find(one => one.id === id);
+export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN_OPERATIONS.find(one => one.id === id);
 
 const ID_PATTERN = new RegExp(OPERATION_ID_OPTIONS.pattern);
 
@@ -101,7 +101,7 @@ export class Catalogue {
   async all(application: ApplicationId): Promise<readonly CallableOperation[]> {
     const rows = await this.#rows.listPublished(application);
     const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
-    const enabledBuiltIns = BUILT_IN.flatMap(operation =>
+    const enabledBuiltIns = BUILT_IN_OPERATIONS.flatMap(operation =>
       withOverlay(operation, overlays.get(operation.id)?.definition),
     );
     const ownOperations = rows

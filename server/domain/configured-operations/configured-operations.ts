@@ -34,7 +34,14 @@ import { listPageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
-import { BUILT_IN, builtInNamed, definitionIn, isOperationId, type ManagedCallable, overlayIn } from './callable.ts';
+import {
+  BUILT_IN_OPERATIONS,
+  builtInNamed,
+  definitionIn,
+  isOperationId,
+  type ManagedCallable,
+  overlayIn,
+} from './callable.ts';
 import {
   definitionOf,
   digestOfDefinition,
@@ -101,7 +108,7 @@ export class ConfiguredOperations {
     const { id } = await applications.require(caller, appId, 'read');
     const { limit = PAGE_LIMIT_DEFAULT, cursor, kind } = query;
     const rows = await store.configuredOperations.list(id);
-    const builtInViews = BUILT_IN.map(operation =>
+    const builtInViews = BUILT_IN_OPERATIONS.map(operation =>
       builtInView(
         operation,
         rows.find(row => row.id === operation.id),
@@ -170,7 +177,7 @@ export class ConfiguredOperations {
       const publishedRow = await trx.configuredOperations.publish(id, operationId, row.revision, clock.now());
       if (!publishedRow) throw preconditionFailed();
       await this.#record(trx, 'operation.published', caller, publishedRow, { digest: row.content.digest });
-      await this.#recordChange(trx, 'operation.published', caller, publishedRow);
+      await this.#appendEvent(trx, 'operation.published', caller, publishedRow);
     });
     return this.#view(id, operationId);
   }
@@ -186,7 +193,7 @@ export class ConfiguredOperations {
       if (!withdrawnRow) throw preconditionFailed();
       await this.#record(trx, 'operation.withdrawn', caller, withdrawnRow, { digest: row.content.digest });
       await this.#cancelActions(trx, caller, withdrawnRow);
-      await this.#recordChange(trx, 'operation.withdrawn', caller, withdrawnRow);
+      await this.#appendEvent(trx, 'operation.withdrawn', caller, withdrawnRow);
     });
     return this.#view(id, operationId);
   }
@@ -320,7 +327,7 @@ export class ConfiguredOperations {
     if (problem !== undefined) throw invalidRequest([{ path: 'binding.auth.credentialId', message: problem }]);
     const refusal = await outbound.check(`${template.isEncrypted ? 'https' : 'http'}://${template.host}/`);
     if (refusal?.phase === 'refused')
-      throw invalidRequest([{ path: 'binding.url', message: `is refused: ${refusal.words}` }]);
+      throw invalidRequest([{ path: 'binding.url', message: `cannot be called. ${refusal.message}` }]);
   }
 
   async #requireOwn(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
@@ -338,11 +345,11 @@ export class ConfiguredOperations {
     const row = isWithoutOverlay
       ? undefined
       : await this.#parts.store.configuredOperations.get(id, operationId, revision);
-    const requestedRevision = revision === undefined ? {} : { revision };
+    const revisionField = revision === undefined ? {} : { revision };
     if (builtInOperation && (row || isWithoutOverlay || revision === undefined))
-      return { ...builtInView(builtInOperation, row), ...requestedRevision };
+      return { ...builtInView(builtInOperation, row), ...revisionField };
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
-    return { ...viewOf(row), ...requestedRevision };
+    return { ...viewOf(row), ...revisionField };
   }
 
   #cancelActions(
@@ -355,7 +362,7 @@ export class ConfiguredOperations {
   }
 
   /** Appends an event. Must be the last statement of its transaction, because readers of events wait for its lock. */
-  #recordChange(
+  #appendEvent(
     { applicationEvents }: Pick<Store, 'applicationEvents'>,
     type: 'operation.published' | 'operation.withdrawn',
     { accountId }: AccountCaller,

@@ -202,7 +202,11 @@ function excerptOf(parsedResponse: ResponseOutput): string {
 }
 
 const tooManyCalls = (): Error =>
-  fault('concurrency_limit', `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running.`, {
-    advice: 'Wait until some of these calls have ended.',
-    details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },
-  });
+  fault(
+    'concurrency_limit',
+    `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running, which is the limit.`,
+    {
+      advice: 'Wait until some of these calls have ended.',
+      details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },
+    },
+  );

@@ -8,7 +8,7 @@ export const isPointer = (text: string): boolean =>
   isRootPointer(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
 
 /** Returns the member names in the pointer, in order. */
-export const stepsOf = (pointer: string): readonly string[] =>
+export const referenceTokensOf = (pointer: string): readonly string[] =>
   isRootPointer(pointer)
     ? []
     : pointer
@@ -19,7 +19,7 @@ export const stepsOf = (pointer: string): readonly string[] =>
 /** Returns the value at the pointer. Undefined if there is no such value. */
 export function valueAt(value: Json, pointer: string): Json | undefined {
   let current: Json | undefined = value;
-  for (const step of stepsOf(pointer)) current = memberOf(current, step);
+  for (const step of referenceTokensOf(pointer)) current = memberOf(current, step);
   return current;
 }
 

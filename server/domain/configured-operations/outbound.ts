@@ -27,7 +27,7 @@ export interface OutboundFailure {
   /** Status of the response, if its headers were received. */
   readonly status?: number;
   /** A sentence that describes the failure to callers of the API. */
-  readonly words: string;
+  readonly message: string;
 }
 
 export interface Outbound {

@@ -40,9 +40,9 @@ export class ConsumerActions {
     const { decisions, cursors } = this.#parts;
     const name: ListName = { list: 'consumer_actions', owner: caller.consumerId };
     const beforeOption = cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) };
-    const states = status === undefined ? {} : { states: [status] };
+    const statesOption = status === undefined ? {} : { states: [status] };
     const foundActions = await decisions.listFor(await this.#approver(caller), {
-      ...states,
+      ...statesOption,
       ...beforeOption,
       limit: limit + 1,
     });

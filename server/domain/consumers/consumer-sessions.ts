@@ -13,7 +13,7 @@ import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { ConsumerCaller, RequestSource } from '../identity/caller.ts';
-import { type MintedCredential, mint, recogniseSecret } from '../identity/credentials.ts';
+import { type MintedCredential, mint, recognizeSecret } from '../identity/credentials.ts';
 import { invalidGrant } from './faults.ts';
 import type { Identities } from './identities.ts';
 import { challengeOf } from './sign-ins.ts';
@@ -50,8 +50,8 @@ export class ConsumerSessions {
     source: RequestSource,
   ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
-    const { id } = await identities.withProvider(appId, providerId);
-    const hash = recogniseSecret('consumer_code', code);
+    const { id } = await identities.applicationWithProvider(appId, providerId);
+    const hash = recognizeSecret('consumer_code', code);
     const row = hash && (await store.consumerSignIns.byCode(hash));
     if (!row || row.applicationId !== id || row.providerId !== providerId) throw invalidGrant('code');
     const now = clock.now();
@@ -92,10 +92,10 @@ export class ConsumerSessions {
     const { store, identities, clock } = this.#parts;
     // A session can be refreshed even after its provider was removed.
     const { id } = await identities.application(appId);
-    const hash = recogniseSecret('consumer_refresh', refreshToken);
-    const foundSession = hash && (await store.consumerSessions.byRefresh(hash));
+    const hash = recognizeSecret('consumer_refresh', refreshToken);
+    const foundSession = hash && (await store.consumerSessions.byRefreshHash(hash));
     if (!foundSession || foundSession.row.applicationId !== id || foundSession.row.providerId !== providerId) {
-      await identities.withProvider(appId, providerId); // Throws if there is no such provider.
+      await identities.applicationWithProvider(appId, providerId); // Throws if there is no such provider.
       throw invalidGrant('refresh token');
     }
     const { row } = foundSession;
@@ -105,7 +105,7 @@ export class ConsumerSessions {
     const [access, refresh] = [mint('consumer_session'), mint('consumer_refresh')];
     const expiresAt = earlierOf(addMs(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
     const tokens = { hash: access.hash, refreshHash: refresh.hash, expiresAt };
-    if (!foundSession.isPresent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
+    if (!foundSession.isCurrent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
       await this.#end(row, 'consumer.session.replayed', source);
       throw invalidGrant('refresh token');
     }
@@ -129,7 +129,7 @@ export class ConsumerSessions {
     const consumer = await this.#parts.store.consumers.get(applicationId, consumerId);
     if (!consumer) throw notFound('Consumer', consumerId);
     return {
-      consumer: nameOf(consumer),
+      consumer: consumerIdentityOf(consumer),
       acr: via.acr,
       authTime: secondsOf(via.authTime),
       expiresAt: via.expiresAt.toISOString(),
@@ -148,7 +148,7 @@ export class ConsumerSessions {
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return revokedHashes;
     });
-    this.#notifyChanged(hashes);
+    this.#notifyInvalidated(hashes);
     return row;
   }
 
@@ -176,18 +176,18 @@ export class ConsumerSessions {
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return revokedHashes;
     });
-    this.#notifyChanged(hashes);
+    this.#notifyInvalidated(hashes);
     return this.list(caller);
   }
 
   /** Ends all sessions of the consumer, without an entry in the audit log. */
   async endAllOf(consumer: ConsumerId, trx?: Pick<AtomicTables, 'consumerSessions'>): Promise<void> {
     const rows = trx?.consumerSessions ?? this.#parts.store.consumerSessions;
-    this.#notifyChanged(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
+    this.#notifyInvalidated(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
   }
 
   /** Records a proof by a passkey. Returns the new cookie, and the number of seconds for which it is valid. */
-  async prove(caller: ConsumerCaller, acr: Acr): Promise<{ readonly secret: Secret; readonly seconds: number }> {
+  async recordProof(caller: ConsumerCaller, acr: Acr): Promise<{ readonly secret: Secret; readonly seconds: number }> {
     const { store, clock } = this.#parts;
     const { via } = caller;
     const now = clock.now();
@@ -195,7 +195,7 @@ export class ConsumerSessions {
     const previousSession = await store.consumerSessions.get(caller.applicationId, via.id);
     if (!previousSession || !(await store.consumerSessions.recordProof(via.id, { hash, authTime: now, acr }, now)))
       throw notFound('Session', via.id);
-    this.#notifyChanged([previousSession.hash]);
+    this.#notifyInvalidated([previousSession.hash]);
     return {
       secret: text,
       seconds: Math.max(1, Math.floor((previousSession.expiresAt.getTime() - now.getTime()) / 1000)),
@@ -207,7 +207,7 @@ export class ConsumerSessions {
    * changed.
    */
   async refreshCaches(consumer: ConsumerId): Promise<void> {
-    this.#notifyChanged(await this.#parts.store.consumerSessions.invalidateCaches(consumer));
+    this.#notifyInvalidated(await this.#parts.store.consumerSessions.invalidateCaches(consumer));
   }
 
   /** Ends the session that the code opened, because the code has been used a second time. */
@@ -230,10 +230,10 @@ export class ConsumerSessions {
       await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, trx);
       return revokedHashes;
     });
-    this.#notifyChanged(hashes);
+    this.#notifyInvalidated(hashes);
   }
 
-  #notifyChanged(hashes: readonly Buffer[]): void {
+  #notifyInvalidated(hashes: readonly Buffer[]): void {
     for (const hash of hashes) this.#parts.onTokenInvalidated(hash.toString('hex'));
   }
 }
@@ -251,13 +251,13 @@ function openedSessionOf(
   access: MintedCredential,
   refresh?: MintedCredential,
 ): OpenedSession {
-  const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
+  const common = { expiresIn, consumer: consumerIdentityOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
   const tokenPair = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
   return { tokens: { ...tokenPair, ...common } };
 }
 
-export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({
+export const consumerIdentityOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({
   ...{ id, providerId, subject, createdAt: createdAt.toISOString() },
 });
 

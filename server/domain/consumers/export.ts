@@ -20,7 +20,7 @@ export interface ExportedFile {
 
 export interface ExportParts {
   readonly profiles: Pick<Profiles, 'read'>;
-  readonly own: Pick<OwnConsumer, 'listPasskeys'>;
+  readonly ownConsumer: Pick<OwnConsumer, 'listPasskeys'>;
   readonly sessions: Pick<ConsumerSessions, 'list'>;
   readonly memory: Pick<Memory, 'list' | 'get' | 'consents'>;
   readonly actions: Pick<ConsumerActions, 'list'>;
@@ -43,9 +43,9 @@ export class ConsumerExport {
   }
 
   async *#files(caller: ConsumerCaller): AsyncGenerator<ExportedFile> {
-    const { profiles, own, sessions, memory, actions, receipts, handoffs } = this.#parts;
+    const { profiles, ownConsumer, sessions, memory, actions, receipts, handoffs } = this.#parts;
     yield jsonFile('profile', await profiles.read(caller));
-    yield jsonFile('passkeys', await own.listPasskeys(caller));
+    yield jsonFile('passkeys', await ownConsumer.listPasskeys(caller));
     yield jsonFile('sessions', await sessions.list(caller));
     yield jsonFile('consents', await memory.consents(caller));
     for await (const { key } of allItems(page => memory.list(caller, page))) {

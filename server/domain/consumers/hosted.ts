@@ -27,13 +27,13 @@ import type { OpenSignIn, SignIns } from './sign-ins.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const CODE_COUNT = 1_000_000;
+const POSSIBLE_CODES = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
 /** Limit on failed sign-ins per consumer and IP address. */
 const CONSUMER_FAILURE_LIMIT = {
   name: 'consumers.account',
-  what: 'Failed sign-ins',
+  what: 'failed sign-ins',
   max: 10,
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
@@ -41,7 +41,7 @@ const CONSUMER_FAILURE_LIMIT = {
 /** Limit on failed sign-ins per IP address, for all consumers together. */
 const ADDRESS_FAILURE_LIMIT = {
   name: 'consumers.address',
-  what: 'Failed sign-ins',
+  what: 'failed sign-ins',
   max: 50,
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
@@ -49,7 +49,7 @@ const ADDRESS_FAILURE_LIMIT = {
 /** Limit on the codes, challenges and pages that may be requested from one IP address. */
 const ADDRESS_REQUEST_LIMIT = {
   name: 'consumers.requests',
-  what: 'Requests',
+  what: 'requests for codes, challenges and pages',
   max: 60,
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
@@ -77,13 +77,13 @@ export class Hosted {
   readonly #parts: HostedParts;
   readonly #failuresByConsumer: SharedTally;
   readonly #failuresByAddress: SharedTally;
-  readonly #requests: SharedTally;
+  readonly #requestTally: SharedTally;
 
   constructor(parts: HostedParts) {
     this.#parts = parts;
     this.#failuresByConsumer = parts.tallies.of(CONSUMER_FAILURE_LIMIT);
     this.#failuresByAddress = parts.tallies.of(ADDRESS_FAILURE_LIMIT);
-    this.#requests = parts.tallies.of(ADDRESS_REQUEST_LIMIT);
+    this.#requestTally = parts.tallies.of(ADDRESS_REQUEST_LIMIT);
   }
 
   describe({ appId, signIn }: HostedPage) {
@@ -112,7 +112,7 @@ export class Hosted {
     source: RequestSource,
   ): Promise<{ ticket: string }> {
     const openSignIn = await this.#open(page, 'email_code');
-    await this.#requests.take(source.ip);
+    await this.#requestTally.take(source.ip);
     return this.#send(openSignIn, cleanEmail(request.email), {});
   }
 
@@ -123,7 +123,7 @@ export class Hosted {
     source: RequestSource,
   ): Promise<{ ticket: string }> {
     const openSignIn = await this.#open(page, 'password');
-    await this.#requests.take(source.ip);
+    await this.#requestTally.take(source.ip);
     const email = cleanEmail(request.email);
     const name = request.displayName === undefined ? {} : { displayName: cleanName(request.displayName) };
     return this.#send(openSignIn, email, { passwordHash: await this.#parts.passwords.hash(request.password), ...name });
@@ -144,7 +144,7 @@ export class Hosted {
 
   async passkeyOptions(page: HostedPage, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
     const { application, row } = await this.#open(page, 'passkey');
-    await this.#requests.take(source.ip);
+    await this.#requestTally.take(source.ip);
     return this.#parts.passkeys.challenge(application.id, origin, { signInId: row.id });
   }
 
@@ -189,7 +189,7 @@ export class Hosted {
     if (sentCount >= CODES_PER_HOUR_MAX) throw tooManyCodes();
     const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
     const id = newId<ConsumerTicketId>(now);
-    const code = randomInt(CODE_COUNT).toString().padStart(6, '0');
+    const code = randomInt(POSSIBLE_CODES).toString().padStart(6, '0');
     await store.consumerTickets.insert({
       ...{ id, kind: 'email_code', applicationId: application.id, signInId: row.id, email },
       ...registration,

@@ -83,7 +83,7 @@ export class Identities {
    * Returns the public description of how consumers sign in. Undefined if they cannot, or if the application does not
    * exist.
    */
-  async offered(appId: string): Promise<ServiceConfig['consumer']> {
+  async publicDescription(appId: string): Promise<ServiceConfig['consumer']> {
     const { store } = this.#parts;
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
     const application = isUuid(id) ? await store.applications.byId(id) : undefined;
@@ -101,7 +101,7 @@ export class Identities {
   /**
    * Returns the application if it has this provider. A disabled provider counts, because it may still have sessions.
    */
-  async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
+  async applicationWithProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
     const hasProvider = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
     if (!hasProvider) throw notFound('Provider', providerId);

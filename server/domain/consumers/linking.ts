@@ -9,7 +9,7 @@ import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { fault, limitReached } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { recognise } from '../identity/credentials.ts';
+import { recognize } from '../identity/credentials.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { ConsumerSessions } from './consumer-sessions.ts';
 import { invalidGrant } from './faults.ts';
@@ -19,41 +19,44 @@ import type { MemorySealer, SealedMemory } from './sealed-memory.ts';
 const MEMORY_LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
 const ALL_ITEMS = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
 
-export interface LinkingParts {
+export interface ConsumerLinkerParts {
   readonly store: Pick<Store, 'consumerSessions' | 'consumerPasskeys' | 'consumerMemory' | 'atomically'>;
   readonly sessions: Pick<ConsumerSessions, 'endAllOf' | 'refreshCaches'>;
   readonly profiles: Pick<Profiles, 'read'>;
-  readonly sealed: SealedMemory;
+  readonly sealedMemory: SealedMemory;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
 }
 
 const notAnotherConsumer = (): Error =>
-  invalidGrant('access token', 'Sign in as the other consumer, and send the access token of that session.');
+  invalidGrant(
+    'access token',
+    'The token must belong to another consumer of this application: sign in as that consumer, and send the access token of that session.',
+  );
 
-export class Linking {
-  readonly #parts: LinkingParts;
+export class ConsumerLinker {
+  readonly #parts: ConsumerLinkerParts;
 
-  constructor(parts: LinkingParts) {
+  constructor(parts: ConsumerLinkerParts) {
     this.#parts = parts;
   }
 
   /** Merges the consumer of `accessToken` into the calling consumer, who can then sign in either way. */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
-    const { store, sessions, profiles, sealed, audit } = this.#parts;
+    const { store, sessions, profiles, sealedMemory, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
     const otherConsumerId = await this.#consumerOfToken(caller, accessToken);
     await this.#assertPasskeyLimit(consumerId, otherConsumerId);
-    const sealers = { from: await sealed.of(otherConsumerId), to: await sealed.of(consumerId) };
+    const sealers = { from: await sealedMemory.of(otherConsumerId), to: await sealedMemory.of(consumerId) };
     await store.atomically(async trx => {
       if (!(await trx.consumers.link(applicationId, { from: otherConsumerId, to: consumerId })))
         throw invalidGrant('access token');
-      await moveMemory(trx, { from: otherConsumerId, to: consumerId, seals: sealers });
+      await moveMemory(trx, { from: otherConsumerId, to: consumerId, sealers });
       await sessions.endAllOf(otherConsumerId, trx);
       const target = { kind: 'consumer', id: otherConsumerId };
       await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, trx);
     });
-    await sealed.destroy(otherConsumerId);
+    await sealedMemory.destroy(otherConsumerId);
     await sessions.refreshCaches(consumerId); // The consumer may be able to give a stronger proof now.
     return profiles.read(caller);
   }
@@ -64,7 +67,7 @@ export class Linking {
    */
   async #consumerOfToken({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
-    const credential = recognise(accessToken);
+    const credential = recognize(accessToken);
     const isSessionToken = credential?.kind === 'consumer_session';
     const row = isSessionToken ? await store.consumerSessions.byHash(credential.hash) : undefined;
     const now = clock.now();
@@ -90,7 +93,7 @@ export class Linking {
 interface MemoryMove {
   readonly from: ConsumerId;
   readonly to: ConsumerId;
-  readonly seals: { readonly from: MemorySealer; readonly to: MemorySealer };
+  readonly sealers: { readonly from: MemorySealer; readonly to: MemorySealer };
 }
 
 /**
@@ -99,13 +102,13 @@ interface MemoryMove {
  */
 async function moveMemory(
   { consumerMemory }: Pick<AtomicTables, 'consumerMemory'>,
-  { from, to, seals }: MemoryMove,
+  { from, to, sealers }: MemoryMove,
 ): Promise<void> {
   const sharedKeys: string[] = [];
   for (const item of await consumerMemory.list(from, ALL_ITEMS)) {
     const { key } = item;
     const version = (await consumerMemory.nextVersion(to)) ?? 0;
-    const sealedValue = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
+    const sealedValue = sealers.to.seal({ key, version }, JSON.stringify(sealers.from.open(item)));
     const outcome = await consumerMemory.put(
       { ...item, consumerId: to, version, sealed: sealedValue },
       0,

@@ -1,7 +1,7 @@
 // The memory API for consumers: versioned items that agents can read and write, and the consents that allow this.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
-  type AgentAskingConsent,
+  type AgentKeySummary,
   CONSENTS_MAX,
   type Consent,
   type Consents,
@@ -34,7 +34,7 @@ const ALL_AGENTS = '*';
 
 export interface MemoryParts {
   readonly store: Pick<Store, 'consumerMemory' | 'atomically' | 'keys'>;
-  readonly sealed: SealedMemory;
+  readonly sealedMemory: SealedMemory;
   readonly audit: Pick<Audit, 'record'>;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ export class Memory {
     return { deleted: deletedCount };
   }
 
-  async consent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
+  async giveConsent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
     const { store, audit, clock } = this.#parts;
     const now = clock.now();
     const agent = keyId === ALL_AGENTS ? undefined : await this.#agent(caller.applicationId, keyId);
@@ -133,7 +133,7 @@ export class Memory {
     return { data: await Promise.all(consentViews) };
   }
 
-  async withdraw(caller: ConsumerCaller, id: string): Promise<Consents> {
+  async withdrawConsent(caller: ConsumerCaller, id: string): Promise<Consents> {
     const { store, audit, clock } = this.#parts;
     await store.atomically(async trx => {
       const consent = id as ConsentId; // The schema requires a UUID.
@@ -150,7 +150,7 @@ export class Memory {
   }
 
   /** Returns an agent key, for the page that asks for consent. */
-  async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<AgentAskingConsent> {
+  async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<AgentKeySummary> {
     const { id, name } = await this.#agent(applicationId, keyId);
     return { keyId: id, name };
   }
@@ -165,18 +165,18 @@ export class Memory {
     source,
     ...options
   }: MemoryWrite): Promise<MemoryRow> {
-    const { store, sealed, audit, clock } = this.#parts;
+    const { store, sealedMemory, audit, clock } = this.#parts;
     const json = JSON.stringify(value);
     const bytes = Buffer.byteLength(json);
     if (bytes > MEMORY_VALUE_BYTES_MAX)
       throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB as JSON` }]);
-    const seal = await sealed.of(consumerId);
+    const sealer = await sealedMemory.of(consumerId);
     return store.atomically(async trx => {
       const version = await trx.consumerMemory.nextVersion(consumerId);
       if (version === undefined) throw notFound('Consumer', consumerId);
       await options.assertAllowed?.(trx);
       const row: MemoryRow = {
-        ...{ consumerId, key, version, bytes, sealed: seal.seal({ key, version }, json) },
+        ...{ consumerId, key, version, bytes, sealed: sealer.seal({ key, version }, json) },
         ...{ updatedAt: clock.now(), updatedByKind: by.kind, updatedById: by.id },
       };
       const outcome = await trx.consumerMemory.put(row, ifVersion, LIMITS);
@@ -190,7 +190,7 @@ export class Memory {
   }
 
   async itemOf(row: MemoryRow): Promise<MemoryItem> {
-    return { ...itemMetadata(row), value: (await this.#parts.sealed.of(row.consumerId)).open(row) };
+    return { ...itemMetadata(row), value: (await this.#parts.sealedMemory.of(row.consumerId)).open(row) };
   }
 
   async #agent(application: ApplicationId, keyId: string): Promise<KeyRow> {

@@ -17,7 +17,7 @@ import { ConsumerPasskeys, type ConsumerPasskeysParts } from './consumer-passkey
 import { ConsumerSessions } from './consumer-sessions.ts';
 import { Hosted } from './hosted.ts';
 import { Identities } from './identities.ts';
-import { Linking } from './linking.ts';
+import { ConsumerLinker } from './linking.ts';
 import { Memory } from './memory.ts';
 import { OwnConsumer } from './own-consumer.ts';
 import { Profiles } from './profiles.ts';
@@ -50,11 +50,11 @@ export interface ConsumerServices {
   readonly signIns: SignIns;
   readonly hosted: Hosted;
   readonly sessions: ConsumerSessions;
-  readonly own: OwnConsumer;
+  readonly ownConsumer: OwnConsumer;
   readonly profiles: Profiles;
   readonly memory: Memory;
   readonly agentMemory: AgentMemory;
-  readonly linking: Linking;
+  readonly linker: ConsumerLinker;
   readonly upstream: Upstream;
   readonly providers: Providers;
 }
@@ -73,7 +73,7 @@ export function openConsumers(
   const sealedMemory = new SealedMemory(vault);
   const destroyKey = (consumer: ConsumerId): Promise<void> => sealedMemory.destroy(consumer);
   const profiles = new Profiles({ store, sessions, audit, clock, destroyKey });
-  const memory = new Memory({ store, sealed: sealedMemory, audit, clock, cursors: new Cursors(secret, clock) });
+  const memory = new Memory({ store, sealedMemory, audit, clock, cursors: new Cursors(secret, clock) });
   const forget = async (): Promise<Record<string, number>> => {
     const expiredBefore = addMs(clock.now(), -RETENTION_MS);
     return {
@@ -88,10 +88,10 @@ export function openConsumers(
       upstream: new Upstream({ ...openId, store, identities, signIns, audit, clock, secret, callbackUrl }),
       providers: new Providers({ ...openId, ...{ store, identities, applications, audit, clock, callbackUrl } }),
       hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock, tallies }),
-      own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
+      ownConsumer: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
       ...{ profiles, memory },
       agentMemory: new AgentMemory({ store, memory, clock, publicUrl }),
-      linking: new Linking({ store, sessions, profiles, sealed: sealedMemory, audit, clock }),
+      linker: new ConsumerLinker({ store, sessions, profiles, sealedMemory, audit, clock }),
     },
     tasks: [{ name: 'forget_consumer_sign_ins', everyMs: FORGET_INTERVAL_MS, run: forget }],
   };

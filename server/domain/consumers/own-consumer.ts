@@ -42,7 +42,7 @@ export class OwnConsumer {
     const { passkeys, sessions, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
     await passkeys.verify(applicationId, origin, ticket, response, { consumerId });
-    const cookie = await sessions.prove(caller, 'phr');
+    const cookie = await sessions.recordProof(caller, 'phr');
     await audit.record({ ...byConsumer(caller), action: 'consumer.stepped_up', outcome: 'success' });
     return cookie;
   }
@@ -73,7 +73,7 @@ export class OwnConsumer {
     await passkeys.add(caller.applicationId, caller.consumerId, origin, request);
     await audit.record({ ...byConsumer(caller), action: 'consumer.passkey_added', outcome: 'success' });
     await sessions.refreshCaches(caller.consumerId);
-    return sessions.prove(caller, 'phr');
+    return sessions.recordProof(caller, 'phr');
   }
 
   async removePasskey(caller: ConsumerCaller, id: string): Promise<void> {

@@ -10,7 +10,7 @@ import { byConsumer } from '../audit/by-caller.ts';
 import { invalidRequest, notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { type ConsumerSessions, nameOf } from './consumer-sessions.ts';
+import { type ConsumerSessions, consumerIdentityOf } from './consumer-sessions.ts';
 
 export interface ProfilesParts {
   readonly store: Pick<Store, 'consumers' | 'atomically'>;
@@ -106,7 +106,7 @@ function doesNotThrow(construct: () => unknown): boolean {
 }
 
 export const profileOf = (row: ConsumerRow): ConsumerProfile => ({
-  ...nameOf(row),
+  ...consumerIdentityOf(row),
   ...(row.email === undefined ? {} : { email: row.email }),
   ...(row.displayName === undefined ? {} : { displayName: row.displayName }),
   ...(row.locale === undefined ? {} : { locale: row.locale }),

@@ -32,7 +32,7 @@ export function registrationIssues({
       const isClean = url && isSafeUrl(url) && !url.username && !url.password && !text.includes('#');
       if (isClean && !/[\s\p{Cc}\\]/u.test(text)) return [];
       const message =
-        'is not an https URL of a plain host without a user name and a fragment (http only for loopback addresses)';
+        'must be an https URL with a plain host name, and without a user name, password or fragment (http only for loopback addresses)';
       return [{ path: `redirectUris[${at}]`, message }];
     }),
   ];

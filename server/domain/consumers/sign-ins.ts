@@ -27,13 +27,13 @@ import { isRegistered } from './registered.ts';
 const MINUTE_MS = 60_000;
 const ADDRESS_START_LIMIT = {
   name: 'consumers.starts',
-  what: 'Sign-ins',
+  what: 'started sign-ins',
   max: 30,
   withinMs: MINUTE_MS,
   scope: 'address',
 } as const;
 /** Paths of the pages of Berth on which consumers are signed in with a cookie. */
-const CONSUMER_PAGE_PATHS =
+const CONSUMER_PAGE_PATH_PATTERN =
   /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
 
 export interface SignInsParts {
@@ -187,7 +187,7 @@ export class SignIns {
  */
 function isAllowed(uri: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
   if (transport === 'token') return isRegistered(uri, redirectUris);
-  return uri.startsWith(`${origin.origin}/`) && CONSUMER_PAGE_PATHS.test(uri.slice(origin.origin.length));
+  return uri.startsWith(`${origin.origin}/`) && CONSUMER_PAGE_PATH_PATTERN.test(uri.slice(origin.origin.length));
 }
 
 const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>

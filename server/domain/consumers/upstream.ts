@@ -133,7 +133,7 @@ export class Upstream {
       name === undefined ? '' : boundedText(name.replace(/\p{Cc}/gu, ' ').trim(), NAME_CHARACTERS_MAX);
     const foundConsumer = await store.consumers.insertOrFind({
       ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: row.providerId, createdAt: now },
-      subject: this.#subject(application.id, issuer, subject),
+      subject: this.#pairwiseSubject(application.id, issuer, subject),
       ...(displayName === '' ? {} : { displayName }),
     });
     if (!foundConsumer) return this.#refuse(openSignIn, 'subject', source);
@@ -164,7 +164,7 @@ export class Upstream {
    * Derives the subject that an application sees. It differs between issuers, and between applications, so that two
    * applications cannot match their users.
    */
-  #subject(application: ApplicationId, issuer: string, subject: string): string {
+  #pairwiseSubject(application: ApplicationId, issuer: string, subject: string): string {
     return `p_${this.#deriveValue('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
   }
 

@@ -17,8 +17,8 @@ import type { Attendance, Preparation, Remains } from '../sessions/attendance.ts
 import type { LiveSession } from '../sessions/live.ts';
 import type { CheckResult, Watcher } from '../sessions/watchers.ts';
 import { CookieCopy } from './cookie-copy.ts';
-import type { Loading } from './loading.ts';
-import { type StoredVersions, versionOfSession } from './stored-versions.ts';
+import type { ContextLoader } from './loading.ts';
+import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** How long a create request waits if the context that it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
@@ -32,7 +32,7 @@ const SHUTDOWN_MAX_MS = 5_000;
 export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
-  readonly loading: Loading;
+  readonly loader: ContextLoader;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
   /** Wakes the saver, because a save may be due. */
@@ -67,28 +67,28 @@ export class ContextWatcher implements Watcher {
     if (!row) throw unknownContext(contextRequest.id);
     const { persist = false, exclusive = false } = contextRequest;
     await this.#awaitTurn(row, contextRequest, session, signal);
-    const useSettings = { id: row.id, persist, exclusive: persist && exclusive };
+    const contextSettings = { id: row.id, persist, exclusive: persist && exclusive };
     return persist
-      ? { storedSettings: useSettings, undo: () => this.#parts.uses.close(session) }
-      : { storedSettings: useSettings };
+      ? { storedSettings: contextSettings, undo: () => this.#parts.uses.close(session) }
+      : { storedSettings: contextSettings };
   }
 
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
     const context = await this.#contextOf(row);
     if (!context || context.version === 0) return undefined;
-    return { fill: (place, signal) => this.#parts.loading.fill(row, context, place, signal) };
+    return { fill: (place, signal) => this.#parts.loader.fill(row, context, place, signal) };
   }
 
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
-    const { loading, profiles, stored, clock, log } = this.#parts;
-    const cookies = await loading.take(row.id);
+    const { loader, profiles, stored, clock, log } = this.#parts;
+    const cookies = await loader.take(row.id);
     const refusedCount = cookies ? await liveSession.browser.setCookies(cookies) : 0;
     if (refusedCount > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused: refusedCount });
     const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
     // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
-    const seal = await stored.cookiesSeal(context, versionOfSession(row.id));
+    const seal = await stored.cookiesSeal(context, versionIdOfSession(row.id));
     const copy = await CookieCopy.begin({ browser: liveSession.browser, profiles, staging, seal, clock, log });
     let hasCopied = false;
     return {
@@ -111,7 +111,7 @@ export class ContextWatcher implements Watcher {
   }
 
   ended(row: SessionRow): void {
-    this.#parts.loading.forget(row.id);
+    this.#parts.loader.forget(row.id);
     if (storedUse(row)?.persist) this.#parts.prompt();
   }
 
@@ -151,8 +151,8 @@ export class ContextWatcher implements Watcher {
       exclusive: contextRequest.exclusive ?? false,
     };
     const outcome = await uses.open({ ...newUse, createdAt: clock.now() });
-    if ('saving' in outcome) return outcome.saving;
-    if ('held' in outcome) throw contextHeld(contextId, outcome.held);
+    if ('savingSession' in outcome) return outcome.savingSession;
+    if ('exclusiveSession' in outcome) throw contextHeld(contextId, outcome.exclusiveSession);
     if (!outcome.opened) throw unknownContext(contextId);
     return undefined;
   }

@@ -57,7 +57,7 @@ const CREATION_LIMITS: WorkLimits = {
 
 export class Contexts {
   readonly #parts: ContextsParts;
-  readonly #creationPlaces = new WorkLimiter(CREATION_LIMITS);
+  readonly #creationLimiter = new WorkLimiter(CREATION_LIMITS);
 
   constructor(parts: ContextsParts) {
     this.#parts = parts;
@@ -184,7 +184,7 @@ export class Contexts {
     storeObjects: StoreVersion,
   ): Promise<Context> {
     const owner = { application: row.applicationId };
-    return this.#creationPlaces.run(owner, () => this.#createVersionNow(row, source, signal, storeObjects), signal);
+    return this.#creationLimiter.run(owner, () => this.#createVersionNow(row, source, signal, storeObjects), signal);
   }
 
   async #createVersionNow(
@@ -245,7 +245,7 @@ export class Contexts {
     signal: AbortSignal,
   ) {
     await this.#parts.stored.storeArchive(row, id, staging.archiveFile, signal);
-    return { sizeBytes: packedArchive.sizeBytes, archive: { of: id, checksum: packedArchive.checksum } };
+    return { sizeBytes: packedArchive.sizeBytes, archive: { versionId: id, checksum: packedArchive.checksum } };
   }
 
   async #row(caller: AgentCaller, id: string): Promise<ContextRow> {

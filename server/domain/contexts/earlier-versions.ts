@@ -5,7 +5,7 @@ import { addMs } from '../../kit/clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-export const retention = (now: Date): Pick<KeepVersionRequest, 'now' | 'earlier'> => ({
+export const retention = (now: Date): Pick<KeepVersionRequest, 'now' | 'earlierVersions'> => ({
   now,
-  earlier: { max: EARLIER_VERSIONS_MAX, until: addMs(now, EARLIER_VERSIONS_DAYS * DAY_MS) },
+  earlierVersions: { max: EARLIER_VERSIONS_MAX, until: addMs(now, EARLIER_VERSIONS_DAYS * DAY_MS) },
 });

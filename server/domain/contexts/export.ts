@@ -15,7 +15,7 @@ import type { StoredVersions } from './stored-versions.ts';
  * Maximum numbers of concurrent exports, per application and in this process. An export counts from the first byte read
  * from storage until the caller has read the last byte.
  */
-export const EXPORTS_OF_APPLICATION_MAX = 2;
+export const EXPORTS_PER_APPLICATION_MAX = 2;
 export const EXPORTS_MAX = 8;
 
 export interface StateInput {
@@ -63,7 +63,7 @@ export class Exports {
     const endExport = this.#startExport(row.applicationId);
     let file: FileHandle | undefined;
     try {
-      file = await this.#anonymousFile();
+      file = await this.#createUnlinkedFile();
       const bytes = await this.#write(row, version, file.fd);
       const body = file.createReadStream({ start: 0 });
       body.once('close', endExport);
@@ -86,13 +86,13 @@ export class Exports {
     const output = await workers.run(
       job,
       { cookies, localStorage, descriptor },
-      { of: row.applicationId, movedBuffers: transferList },
+      { owner: row.applicationId, movedBuffers: transferList },
     );
     if ('damaged' in output) throw new StateDamaged(output.damaged);
     return output.bytes;
   }
 
-  async #anonymousFile(): Promise<FileHandle> {
+  async #createUnlinkedFile(): Promise<FileHandle> {
     const { folder, clock } = this.#parts;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, newId(clock.now()));
@@ -104,8 +104,8 @@ export class Exports {
   #startExport(application: string): () => void {
     const runningCount = this.#runningExports.get(application) ?? 0;
     const [limit, used] =
-      runningCount >= EXPORTS_OF_APPLICATION_MAX
-        ? [EXPORTS_OF_APPLICATION_MAX, runningCount]
+      runningCount >= EXPORTS_PER_APPLICATION_MAX
+        ? [EXPORTS_PER_APPLICATION_MAX, runningCount]
         : [EXPORTS_MAX, this.#runningTotal];
     if (used >= limit)
       throw fault('rate_limited', `${limit} storage states are already being exported, which is the limit.`, {

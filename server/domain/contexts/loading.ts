@@ -7,10 +7,10 @@ import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { FillPlace } from '../sessions/attendance.ts';
+import type { BoxFolder } from '../sessions/attendance.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface ContextLoaderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly events: Pick<EventRows, 'append'>;
@@ -21,22 +21,22 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
 interface LoadedCookies {
   readonly cookies: CookieList;
   /** Resolves when the event and the use of the version have been written. */
-  readonly recordingDone: Promise<unknown>;
+  readonly writesDone: Promise<unknown>;
 }
 
 const SERVICE_ACTOR = { kind: 'service' } as const;
 
-export class Loading {
-  readonly #parts: LoadingParts;
+export class ContextLoader {
+  readonly #parts: ContextLoaderParts;
   /** Cookies to set once the browser of the session is running. */
   readonly #loadedCookies = new Map<SessionId, LoadedCookies>();
 
-  constructor(parts: LoadingParts) {
+  constructor(parts: ContextLoaderParts) {
     this.#parts = parts;
   }
 
   /** Copies the files of the context into the session folder before the browser of the session starts. */
-  async fill(session: SessionRow, context: ContextRow, { folder }: FillPlace, signal: AbortSignal): Promise<void> {
+  async fill(session: SessionRow, context: ContextRow, { folder }: BoxFolder, signal: AbortSignal): Promise<void> {
     const { rows, uses, clock } = this.#parts;
     const beganMs = clock.monotonicMs();
     const now = clock.now();
@@ -48,12 +48,12 @@ export class Loading {
       const tookMs = Math.round(clock.monotonicMs() - beganMs);
       const detail = { contextId: context.id, version: version.version, tookMs };
       // Not awaited here, because this is written while the browser starts. `take` waits for it.
-      const recordingDone = Promise.all([
+      const writesDone = Promise.all([
         uses.recordStart(session.id, version.version),
         this.#recordEvent(session, 'context.restored', detail),
       ]);
-      recordingDone.catch(() => {});
-      this.#loadedCookies.set(session.id, { cookies, recordingDone });
+      writesDone.catch(() => {});
+      this.#loadedCookies.set(session.id, { cookies, writesDone });
       return;
     }
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
@@ -63,7 +63,7 @@ export class Loading {
   async take(session: SessionId): Promise<CookieList | undefined> {
     const loaded = this.#loadedCookies.get(session);
     this.forget(session);
-    await loaded?.recordingDone;
+    await loaded?.writesDone;
     return loaded?.cookies;
   }
 

@@ -21,16 +21,16 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { retention } from './earlier-versions.ts';
-import { type StoredVersions, versionOfSession } from './stored-versions.ts';
+import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** Maximum number of concurrent saves. Each save runs tar in its own jail. Further saves wait in the database. */
-const SAVES_AT_ONCE_MAX = 4;
+const CONCURRENT_SAVES_MAX = 4;
 const SAVE_TIMEOUT_MS = 600_000;
 const BATCH = 50;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** A save is given up after storage has been unavailable for this long. */
-const GIVE_UP_MS = 24 * 3_600_000;
+const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 /** If a use of a context has no session row after this time, the create request for the session was interrupted. */
 const ORPHAN_AGE_MS = 5 * 60_000;
 const CLOSE_WAIT_MS = 3_000;
@@ -65,14 +65,14 @@ export class Saver implements Closeable {
   }
 
   /** Starts the saves that are due, without waiting for them, and removes expired versions. */
-  async tend(): Promise<{ begun: number; removed: number }> {
+  async reconcile(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
     for (const session of await uses.orphans(host, addMs(now, -ORPHAN_AGE_MS))) await uses.markForSaving(session, now);
     const dueUses = await uses.due(host, now, BATCH);
     const usesToSave = dueUses
       .filter(use => !this.#runningSaves.has(use.sessionId))
-      .slice(0, SAVES_AT_ONCE_MAX - this.#runningSaves.size);
+      .slice(0, CONCURRENT_SAVES_MAX - this.#runningSaves.size);
     if (!this.#closing.signal.aborted) for (const use of usesToSave) this.#begin(use);
     return { begun: usesToSave.length, removed: await this.#remove(now) };
   }
@@ -137,12 +137,12 @@ export class Saver implements Closeable {
     signal: AbortSignal,
   ): Promise<VersionFacts | undefined> {
     const { profiles, stored } = this.#parts;
-    const id = versionOfSession(use.sessionId);
+    const id = versionIdOfSession(use.sessionId);
     if (!(await this.#reserve(use))) return undefined;
     const packed = await profiles.pack(staging, await stored.archiveSeal(context, id), signal);
     await stored.storeCookies(context, id, cookies, signal);
     await stored.storeArchive(context, id, staging.archiveFile, signal);
-    const archive = { of: id, checksum: packed.checksum };
+    const archive = { versionId: id, checksum: packed.checksum };
     if (packed.skipped > 0)
       this.#parts.log.warn('context.entries_skipped', { sessionId: use.sessionId, skipped: packed.skipped });
     return { ...sessionSource(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
@@ -162,17 +162,17 @@ export class Saver implements Closeable {
     const versions = await rows.versions(use.applicationId, use.contextId);
     const baseVersion = versions.find(({ version }) => version === use.fromVersion) ?? versions[0];
     const archive = use.fromVersion === undefined ? undefined : baseVersion?.archive;
-    if (!(await this.#reserve(use, archive?.of))) return undefined;
-    const id = versionOfSession(use.sessionId);
+    if (!(await this.#reserve(use, archive?.versionId))) return undefined;
+    const id = versionIdOfSession(use.sessionId);
     await stored.storeCookies(context, id, cookies, signal);
     const sizeBytes = archive ? (baseVersion?.sizeBytes ?? 0) : 0;
     return { ...sessionSource(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
   }
 
-  #reserve(use: ContextUse, archiveOf?: ReturnType<typeof versionOfSession>): Promise<boolean> {
+  #reserve(use: ContextUse, archiveOf?: ReturnType<typeof versionIdOfSession>): Promise<boolean> {
     const now = this.#parts.clock.now();
     return this.#parts.rows.reserve(use.applicationId, use.contextId, {
-      ...{ id: versionOfSession(use.sessionId), source: 'session', now, until: addMs(now, 2 * GIVE_UP_MS) },
+      ...{ id: versionIdOfSession(use.sessionId), source: 'session', now, until: addMs(now, 2 * GIVE_UP_AFTER_MS) },
       ...(archiveOf ? { archiveOf } : {}),
     });
   }
@@ -180,7 +180,7 @@ export class Saver implements Closeable {
   async #keep(use: ContextUse, facts: VersionFacts): Promise<KeptVersion | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const version = { ...retention(now), id: versionOfSession(use.sessionId), facts };
+    const version = { ...retention(now), id: versionIdOfSession(use.sessionId), facts };
     const events = (keptVersion: KeptVersion): AddressedEvent[] => savedEventsOf(use, facts, keptVersion, now);
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
@@ -188,7 +188,7 @@ export class Saver implements Closeable {
   /** Discards the data that was to be saved, because the context was deleted. */
   async #discard(use: ContextUse, staging: Staging): Promise<number> {
     const { rows, uses, clock } = this.#parts;
-    await rows.abandon(versionOfSession(use.sessionId), clock.now());
+    await rows.abandon(versionIdOfSession(use.sessionId), clock.now());
     await staging.remove();
     await uses.close(use.sessionId);
     return 0;
@@ -211,7 +211,7 @@ export class Saver implements Closeable {
     const isFinal =
       error instanceof NothingToSave ||
       profiles.isRefusal(error) ||
-      (use.savingSince !== undefined && addMs(use.savingSince, GIVE_UP_MS) <= now);
+      (use.savingSince !== undefined && addMs(use.savingSince, GIVE_UP_AFTER_MS) <= now);
     log[isFinal ? 'error' : 'warn']('context.save_failed', {
       sessionId: use.sessionId,
       tries: use.tries + 1,
@@ -221,14 +221,14 @@ export class Saver implements Closeable {
       const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(use.tries, 10));
       return uses.retry(use.sessionId, addMs(now, waitMs));
     }
-    await rows.abandon(versionOfSession(use.sessionId), now);
+    await rows.abandon(versionIdOfSession(use.sessionId), now);
     await uses.fail(serviceEvent(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));
     await profiles.staging(use.sessionId).remove();
   }
 
   async #remove(now: Date): Promise<number> {
     const { rows, stored } = this.#parts;
-    const removableVersions = await rows.removable(now, BATCH);
+    const removableVersions = await rows.takeRemovable(now, BATCH);
     for (const version of removableVersions) await stored.remove(version);
     await rows.forget(removableVersions.map(({ id }) => id));
     return removableVersions.length;
@@ -248,16 +248,16 @@ const serviceEvent = (at: Date, session: SessionId, type: SessionEventType, deta
 function savedEventsOf(
   use: ContextUse,
   facts: VersionFacts,
-  { context, overtook }: KeptVersion,
+  { context, overtakenVersion }: KeptVersion,
   now: Date,
 ): AddressedEvent[] {
   const { id: contextId, version } = context;
   const type = facts.partial ? 'context.saved_partially' : 'context.saved';
   const savedEvent = serviceEvent(now, use.sessionId, type, {
     ...{ contextId, version, sizeBytes: facts.sizeBytes },
-    ...(overtook ? { overtook: overtook.version } : {}),
+    ...(overtakenVersion ? { overtook: overtakenVersion.version } : {}),
   });
-  if (!overtook?.sessionId) return [savedEvent];
-  const overtakenDetail = { contextId, version: overtook.version, by: use.sessionId, byVersion: version };
-  return [serviceEvent(now, overtook.sessionId, 'context.overtaken', overtakenDetail), savedEvent];
+  if (!overtakenVersion?.sessionId) return [savedEvent];
+  const overtakenDetail = { contextId, version: overtakenVersion.version, by: use.sessionId, byVersion: version };
+  return [serviceEvent(now, overtakenVersion.sessionId, 'context.overtaken', overtakenDetail), savedEvent];
 }

@@ -22,7 +22,7 @@ class VersionMissing extends Error {
   override readonly name = 'VersionMissing';
 }
 
-type Owner = Pick<ContextRow, 'id' | 'applicationId' | 'wrappedKey'>;
+type ContextWithKey = Pick<ContextRow, 'id' | 'applicationId' | 'wrappedKey'>;
 
 export class StoredVersions {
   readonly #parts: StoredVersionsParts;
@@ -31,33 +31,33 @@ export class StoredVersions {
     this.#parts = parts;
   }
 
-  archiveSeal(context: Owner, versionId: VersionId): Promise<Seal> {
+  archiveSeal(context: ContextWithKey, versionId: VersionId): Promise<Seal> {
     return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} archive`);
   }
 
-  cookiesSeal(context: Owner, versionId: VersionId): Promise<Seal> {
+  cookiesSeal(context: ContextWithKey, versionId: VersionId): Promise<Seal> {
     return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} cookies`);
   }
 
-  async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<SealedProfile> {
+  async openArchive(context: ContextWithKey, { versionId, checksum }: StoredArchive): Promise<SealedProfile> {
     const { artifacts, archiveKey } = this.#parts;
-    const artifact = await artifacts.open(archiveKey(context.applicationId, context.id, of));
-    if (!artifact) throw new VersionMissing(`the archive of version ${of} is missing`);
-    return { body: artifact.body, checksum, seal: await this.archiveSeal(context, of) };
+    const artifact = await artifacts.open(archiveKey(context.applicationId, context.id, versionId));
+    if (!artifact) throw new VersionMissing(`the archive of version ${versionId} is missing`);
+    return { body: artifact.body, checksum, seal: await this.archiveSeal(context, versionId) };
   }
 
-  async openCookies(context: Owner, versionId: VersionId): Promise<CookieList> {
+  async openCookies(context: ContextWithKey, versionId: VersionId): Promise<CookieList> {
     const seal = await this.cookiesSeal(context, versionId);
     return this.#parts.profiles.openCookies(await this.#sealedCookies(context, versionId), seal);
   }
 
   /** Returns the cookies as JSON. */
-  async openCookieText(context: Owner, versionId: VersionId): Promise<Buffer> {
+  async openCookieText(context: ContextWithKey, versionId: VersionId): Promise<Buffer> {
     const seal = await this.cookiesSeal(context, versionId);
     return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, versionId), seal);
   }
 
-  async #sealedCookies(context: Owner, versionId: VersionId): Promise<Readable> {
+  async #sealedCookies(context: ContextWithKey, versionId: VersionId): Promise<Readable> {
     const { artifacts, cookiesKey } = this.#parts;
     const artifact = await artifacts.open(cookiesKey(context.applicationId, context.id, versionId));
     if (!artifact) throw new VersionMissing(`the cookies of version ${versionId} are missing`);
@@ -65,12 +65,17 @@ export class StoredVersions {
   }
 
   /** Moves the file to storage. Safe to repeat. */
-  async storeArchive(context: Owner, versionId: VersionId, file: string, signal: AbortSignal): Promise<void> {
+  async storeArchive(context: ContextWithKey, versionId: VersionId, file: string, signal: AbortSignal): Promise<void> {
     const { artifacts, archiveKey } = this.#parts;
     await artifacts.putFile(archiveKey(context.applicationId, context.id, versionId), file, { signal });
   }
 
-  async storeCookies(context: Owner, versionId: VersionId, sealed: Buffer, signal: AbortSignal): Promise<void> {
+  async storeCookies(
+    context: ContextWithKey,
+    versionId: VersionId,
+    sealed: Buffer,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { artifacts, cookiesKey } = this.#parts;
     await artifacts.put(cookiesKey(context.applicationId, context.id, versionId), singleChunk(sealed), { signal });
   }
@@ -94,4 +99,4 @@ async function* singleChunk(bytes: Buffer): AsyncGenerator<Buffer, void> {
 }
 
 /** A version saved by a session has the session's id, so that a repeated save writes the same objects. */
-export const versionOfSession = (session: string): VersionId => session as VersionId;
+export const versionIdOfSession = (session: string): VersionId => session as VersionId;

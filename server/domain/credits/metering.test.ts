@@ -8,7 +8,7 @@ import { addMs } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, HostId, ReservationId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { meteringOf, meterSessions } from './metering.ts';
-import { HOLD_SECONDS, METER_MS, sessionHold } from './terms.ts';
+import { CAPTURE_INTERVAL_MS, HOLD_SECONDS, sessionHold } from './terms.ts';
 
 const START = new Date(0);
 const HELD: ReservationRow = {
@@ -36,7 +36,7 @@ test('meters a session of any length, and rounds its lifetime up to the next sec
 test('extends the hold of a running session to cover the next five minutes', () => {
   const { cost, target, dueAt } = meteringOf(HELD, RUNNING, addMs(START, 60_000));
   assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
-  assert.deepEqual(dueAt, addMs(START, 2 * METER_MS));
+  assert.deepEqual(dueAt, addMs(START, 2 * CAPTURE_INTERVAL_MS));
 });
 
 test('a session near its time limit holds credit only for the remaining time', () => {
@@ -65,8 +65,8 @@ function scene() {
   const clock = new ManualClock();
   const state = {
     canExtend: true,
-    isEndOwed: false,
-    reservation: { ...HELD, dueAt: addMs(START, METER_MS) } as ReservationRow,
+    isEndUnwritten: false,
+    reservation: { ...HELD, dueAt: addMs(START, CAPTURE_INTERVAL_MS) } as ReservationRow,
   };
   const seen: string[] = [];
   const ends: SessionEnd[] = [];
@@ -85,7 +85,15 @@ function scene() {
     recordLowCredit: async () => 0,
   };
   const end = async (_: unknown, how: SessionEnd) => void ends.push(how);
-  const parts = { rows, clock, log: silentLog, host: HELD.hostId, low: 0, end, isEndOwed: () => state.isEndOwed };
+  const parts = {
+    rows,
+    clock,
+    log: silentLog,
+    host: HELD.hostId,
+    lowBalanceThreshold: 0,
+    end,
+    isEndUnwritten: () => state.isEndUnwritten,
+  };
   const run = async (ms: number): Promise<void> => {
     for (let at = 0; at < ms; at += 5_000) {
       await clock.advance(5_000);
@@ -121,7 +129,7 @@ test('ends a session one minute after an extension of its hold failed, unless cr
 test('does not meter a session that has ended while its end cannot be written', async () => {
   const { state, seen, ends, run } = scene();
   await run(60_000);
-  state.isEndOwed = true;
+  state.isEndUnwritten = true;
   await run(7_200_000);
   assert.deepEqual(seen, ['60000']);
   assert.deepEqual(ends, []);

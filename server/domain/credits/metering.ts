@@ -8,22 +8,22 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { meteredCost, secondsRoundedUp } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { holdAmount, METER_MS } from './terms.ts';
+import { CAPTURE_INTERVAL_MS, holdAmount } from './terms.ts';
 
 const BATCH = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<CreditRows, 'due' | 'meter' | 'recordExhaustedCredit' | 'recordLowCredit'>;
   /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
-  readonly low: number;
+  readonly lowBalanceThreshold: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
   /** Whether the session has ended and its end could not be written yet. */
-  readonly isEndOwed: (id: SessionId) => boolean;
+  readonly isEndUnwritten: (id: SessionId) => boolean;
 }
 
 /** Runs the task once. Returns the number of metered sessions and the number of ended sessions. */
 export async function meterSessions(parts: MeteringParts): Promise<{ metered: number; ended: number }> {
-  const { rows, clock, host, low, log } = parts;
+  const { rows, clock, host, lowBalanceThreshold, log } = parts;
   const dueReservations = await rows.due(host, clock.now(), BATCH);
   let endedCount = 0;
   for (const reservation of dueReservations)
@@ -32,18 +32,18 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
     } catch (error) {
       log.warn('credit.not_metered', { sessionId: reservation.purposeId, reason: reason(error) });
     }
-  if (low > 0) await rows.recordLowCredit(host, low, clock.now());
+  if (lowBalanceThreshold > 0) await rows.recordLowCredit(host, lowBalanceThreshold, clock.now());
   return { metered: dueReservations.length, ended: endedCount };
 }
 
 /** Returns whether the session was ended. */
-async function meterOne({ rows, clock, end, isEndOwed }: MeteringParts, row: ReservationRow): Promise<boolean> {
+async function meterOne({ rows, clock, end, isEndUnwritten }: MeteringParts, row: ReservationRow): Promise<boolean> {
   const id = row.purposeId as SessionId; // Only reservations of sessions are due.
   // Metering would charge the time since the session ended. The use is settled when the end is written.
-  if (isEndOwed(id)) return false;
+  if (isEndUnwritten(id)) return false;
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));
-  if (!outcome?.lowSince || outcome.isEnding || now < addMs(outcome.lowSince, METER_MS)) return false;
+  if (!outcome?.lowSince || outcome.isEnding || now < addMs(outcome.lowSince, CAPTURE_INTERVAL_MS)) return false;
   await rows.recordExhaustedCredit(id, now);
   const detail = 'the credit of the account was used up';
   // If the end cannot be written now, the session domain writes it later.
@@ -61,7 +61,7 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
   const cost = meteredCost(rates, metered);
   const remainingSeconds = (session.expiresAt.getTime() - at.getTime()) / 1000;
   const target = session.isEnding ? cost : cost + holdAmount(rates, remainingSeconds);
-  const noticeEndsAt = reservation.lowAt && addMs(reservation.lowAt, METER_MS);
-  const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : addMs(at, METER_MS);
+  const noticeEndsAt = reservation.lowAt && addMs(reservation.lowAt, CAPTURE_INTERVAL_MS);
+  const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : addMs(at, CAPTURE_INTERVAL_MS);
   return { metered, cost, target, at, dueAt };
 }

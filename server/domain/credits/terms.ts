@@ -16,7 +16,7 @@ export const HOLD_BYTES = 10_000_000;
  * Interval at which the use of a session is captured and its hold is extended. Also the length of the notice before a
  * session without credit ends.
  */
-export const METER_MS = 60_000;
+export const CAPTURE_INTERVAL_MS = 60_000;
 
 /** Returns the micro-credits to hold for the time ahead and for traffic. At least 1 if any rate is above 0. */
 export const holdAmount = (rates: CreditRates, seconds: number): number =>
@@ -35,5 +35,5 @@ export function sessionHold(
 ): SessionHold | undefined {
   if (!isEnforced(rates)) return undefined;
   const amount = holdAmount(rates, (expiresAt.getTime() - at.getTime()) / 1000);
-  return { id: newId<ReservationId>(at), hostId, amount, rates, at, dueAt: addMs(at, METER_MS) };
+  return { id: newId<ReservationId>(at), hostId, amount, rates, at, dueAt: addMs(at, CAPTURE_INTERVAL_MS) };
 }

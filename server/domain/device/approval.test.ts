@@ -38,11 +38,11 @@ async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> 
   return isFault(failure) ? [failure.code, failure.details] : failure;
 }
 
-test('a person whose decision comes second is told the status that the first decision set', async () => {
+test('refuses a second decision with already_decided and the status that the first decision set', async () => {
   const approvedRow = { id: 'device', status: 'approved' };
   assert.deepEqual(await denyTooLate(approvedRow), ['already_decided', { status: 'approved' }]);
 });
 
-test('a person whose decision comes as the code expires is told that there is no such code', async () => {
+test('refuses a decision with not_found if the code expires in the meantime', async () => {
   assert.deepEqual(await denyTooLate(undefined), ['not_found', undefined]);
 });

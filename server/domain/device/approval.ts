@@ -38,7 +38,7 @@ export class Approval {
 
   constructor(parts: ApprovalParts) {
     this.#parts = parts;
-    const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_WINDOW_MS } as const;
+    const limit = { what: 'wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_WINDOW_MS } as const;
     this.#wrongCodesByAccount = parts.tallies.of({ ...limit, name: 'device.codes.account', scope: 'account' });
     this.#wrongCodesByAddress = parts.tallies.of({ ...limit, name: 'device.codes.address', scope: 'address' });
   }

@@ -5,7 +5,7 @@ import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
 import { Secret } from '../../kit/secret.ts';
 import { formatUserCode, newUserCode, normalizeUserCode, userCodeDigest, verifierMatches } from './codes.ts';
 
-test('a user code has eight characters of the alphabet, and is displayed in two groups', () => {
+test('a user code has eight characters from its alphabet, and is displayed in two groups', () => {
   const codes = Array.from({ length: 500 }, newUserCode);
   assert.equal(new Set(codes).size, codes.length);
   for (const code of codes) assert.match(code, new RegExp(`^[${USER_CODE_ALPHABET}]{8}$`));

@@ -4,7 +4,7 @@ import {
   type CollectedToken,
   type CollectToken,
   DEVELOPER_TOKEN_SECONDS,
-  DEVICE_GRANT,
+  DEVICE_GRANT_TYPE,
 } from '../../../contract/device.ts';
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { TOKENS_PER_ACCOUNT_MAX } from '../../../contract/tokens.ts';
@@ -15,7 +15,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import { newId, type TokenId } from '../../kit/ids.ts';
 import { fault, invalidRequest, limitReached } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
-import { type MintedCredential, mint, recogniseSecret } from '../identity/credentials.ts';
+import { type MintedCredential, mint, recognizeSecret } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { verifierMatches } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000;
 const CLIENT_ID_PATTERN = /^[A-Za-z0-9._:-]{1,64}$/;
 const VERIFIER_PATTERN = /^[A-Za-z0-9._~-]{43,128}$/;
 
-export interface CollectingParts {
+export interface TokenCollectorParts {
   readonly store: Pick<Store, 'device' | 'tokens' | 'atomically'>;
   readonly clock: Clock;
   readonly tallies: Pick<SharedTallies, 'of'>;
@@ -38,26 +38,26 @@ export interface CollectingParts {
 /** The effect of a token request, and the error to return if no token is issued. */
 type Verdict = TokenRequestEffect & { readonly errorCode?: ErrorCode; readonly mintedCredential?: MintedCredential };
 
-export class Collecting {
-  readonly #parts: CollectingParts;
-  readonly #requests: SharedTally;
+export class TokenCollector {
+  readonly #parts: TokenCollectorParts;
+  readonly #requestTally: SharedTally;
 
-  constructor(parts: CollectingParts) {
+  constructor(parts: TokenCollectorParts) {
     this.#parts = parts;
     const limit = {
       name: 'device.tokens',
-      what: 'Requests for tokens',
+      what: 'requests for tokens',
       max: REQUESTS_PER_MINUTE,
       withinMs: MINUTE_MS,
     } as const;
-    this.#requests = parts.tallies.of({ ...limit, scope: 'address' });
+    this.#requestTally = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   async collect(request: CollectToken, source: RequestSource): Promise<CollectedToken> {
     const { store, clock, audit } = this.#parts;
-    await this.#requests.take(source.ip);
+    await this.#requestTally.take(source.ip);
     const { deviceCode, clientId, verifier } = parametersOf(request);
-    const hash = recogniseSecret('device_code', deviceCode);
+    const hash = recognizeSecret('device_code', deviceCode);
     if (!hash) throw invalidGrant();
     const now = clock.now();
     const decide = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
@@ -65,13 +65,13 @@ export class Collecting {
       const collectResult = await trx.device.collect(hash, now, decide, TOKENS_PER_ACCOUNT_MAX);
       const { row, verdict } = collectResult;
       if (!row || verdict === 'limit_reached') return collectResult;
-      if (verdict.does === 'revoke') await audit.recordReplay(row, source, trx);
-      if (verdict.does === 'redeem') await audit.recordRedemption({ ...row, tokenId: verdict.token.id }, source, trx);
+      if (verdict.kind === 'revoke') await audit.recordReplay(row, source, trx);
+      if (verdict.kind === 'redeem') await audit.recordRedemption({ ...row, tokenId: verdict.token.id }, source, trx);
       return collectResult;
     });
     if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
-    if (row && verdict.does === 'revoke') await this.#forgetToken(row, verdict.token);
-    if (!row || verdict.does !== 'redeem' || !verdict.mintedCredential) throw refusal(verdict);
+    if (row && verdict.kind === 'revoke') await this.#forgetToken(row, verdict.token);
+    if (!row || verdict.kind !== 'redeem' || !verdict.mintedCredential) throw refusal(verdict);
     return {
       access_token: verdict.mintedCredential.text.reveal(),
       token_type: 'Bearer',
@@ -94,10 +94,10 @@ export class Collecting {
 }
 
 function parametersOf(request: CollectToken): { deviceCode: string; clientId: string; verifier: string | undefined } {
-  const { grant_type: grant, device_code: deviceCode, client_id: clientId, code_verifier: verifier } = request;
-  if (grant !== DEVICE_GRANT)
+  const { grant_type: grantType, device_code: deviceCode, client_id: clientId, code_verifier: verifier } = request;
+  if (grantType !== DEVICE_GRANT_TYPE)
     throw fault('unsupported_grant_type', 'The grant type is not supported.', {
-      advice: `Send grant_type=${DEVICE_GRANT}.`,
+      advice: `Send grant_type=${DEVICE_GRANT_TYPE}.`,
     });
   if (clientId === undefined || !CLIENT_ID_PATTERN.test(clientId))
     throw fault('invalid_client', 'client_id is missing or malformed.', {
@@ -114,15 +114,15 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
  */
 function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))
-    return { does: 'nothing', errorCode: 'invalid_grant' };
+    return { kind: 'nothing', errorCode: 'invalid_grant' };
   const status = statusAt(row, now);
-  if (status === 'denied') return { does: 'nothing', errorCode: 'access_denied' };
-  if (status === 'expired') return { does: 'nothing', errorCode: 'expired_token' };
-  if (isTooSoon(row, now)) return { does: 'slow_down', intervalSeconds: slowerInterval(row), errorCode: 'slow_down' };
-  if (status === 'redeemed' && row.tokenId) return { does: 'revoke', token: row.tokenId, errorCode: 'invalid_grant' };
-  if (status !== 'approved' || !row.accountId) return { does: 'count', errorCode: 'authorization_pending' };
+  if (status === 'denied') return { kind: 'nothing', errorCode: 'access_denied' };
+  if (status === 'expired') return { kind: 'nothing', errorCode: 'expired_token' };
+  if (isTooSoon(row, now)) return { kind: 'slow_down', intervalSeconds: slowerInterval(row), errorCode: 'slow_down' };
+  if (status === 'redeemed' && row.tokenId) return { kind: 'revoke', token: row.tokenId, errorCode: 'invalid_grant' };
+  if (status !== 'approved' || !row.accountId) return { kind: 'count', errorCode: 'authorization_pending' };
   const mintedToken = mint('developer_token');
-  return { does: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), mintedCredential: mintedToken };
+  return { kind: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), mintedCredential: mintedToken };
 }
 
 const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
@@ -154,7 +154,7 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
 function refusal({ errorCode = 'invalid_grant', ...verdict }: Verdict): Error {
   const message = MESSAGES[errorCode];
   if (message === undefined) return invalidGrant();
-  if (verdict.does !== 'slow_down') return fault(errorCode, message);
+  if (verdict.kind !== 'slow_down') return fault(errorCode, message);
   const { intervalSeconds } = verdict;
   return fault(errorCode, message, {
     advice: `Wait ${intervalSeconds} s between requests.`,

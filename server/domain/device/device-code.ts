@@ -1,6 +1,6 @@
 // Reads the device code that a request sends as its credential.
 import { fault } from '../faults.ts';
-import { recogniseSecret } from '../identity/credentials.ts';
+import { recognizeSecret } from '../identity/credentials.ts';
 
 const ADVICE = 'Send Authorization: Bearer with the device code, bdc_….';
 const EXPECTED_CREDENTIAL = { expected: 'device_code' } as const;
@@ -9,13 +9,13 @@ const EXPECTED_CREDENTIAL = { expected: 'device_code' } as const;
  * Returns the hash of the device code in this header.
  * @throws Fault if the header is absent, or contains another credential.
  */
-export function deviceCodeIn(authorization: string | undefined): Buffer {
+export function deviceCodeHashIn(authorization: string | undefined): Buffer {
   if (authorization === undefined)
     throw fault('missing_credentials', 'The request has no credential.', {
       advice: ADVICE,
       details: EXPECTED_CREDENTIAL,
     });
-  const hash = recogniseSecret('device_code', /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
+  const hash = recognizeSecret('device_code', /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   if (!hash) throw invalidDeviceCode();
   return hash;
 }

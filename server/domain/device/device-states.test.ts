@@ -13,7 +13,7 @@ const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const SOURCE = { ip: '203.0.113.7' };
 
 /** Returns a row that a test can change, and a function that sends the notification of a change. */
-async function opened() {
+async function openStates() {
   const clock = new ManualClock();
   const { hash, text } = mint('device_code');
   const row: { current: DeviceRow } = {
@@ -30,13 +30,13 @@ async function opened() {
       expiresAt: addMs(clock.now(), 600_000),
     },
   };
-  const heard: { notice: (id: string) => void } = { notice: () => {} };
+  const listener: { notify: (id: string) => void } = { notify: () => {} };
   const listen: Store['listen'] = async (_, notice) => {
-    heard.notice = notice;
+    listener.notify = notice;
     return { close: () => {} };
   };
   const device = {
-    byDeviceCode: async (asked: Buffer) => (asked.equals(hash) ? row.current : undefined),
+    byDeviceCode: async (deviceCodeHash: Buffer) => (deviceCodeHash.equals(hash) ? row.current : undefined),
     recordStateRead: async (_: string, now: Date, since: Date) => {
       const { stateReadAt } = row.current;
       if (stateReadAt && stateReadAt > since) return false;
@@ -48,25 +48,25 @@ async function opened() {
   const signal = new AbortController();
   const read = (query: object) =>
     states.read(ID, `Bearer ${text.reveal()}`, query, SOURCE, signal.signal).then(({ status }) => status);
-  return { clock, row, heard, states, read, signal };
+  return { clock, row, heard: listener, states, read, signal };
 }
 
 /** Lets pending callbacks run. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
 test('returns the state as soon as the notification of a change arrives', async () => {
-  const { clock, row, heard, read } = await opened();
+  const { clock, row, heard, read } = await openStates();
   const waiting = read({ wait: 55, since: 'pending' });
   await turn();
   row.current = { ...row.current, status: 'claimed' };
-  heard.notice('another');
-  heard.notice(ID);
+  heard.notify('another');
+  heard.notify(ID);
   assert.equal(await waiting, 'claimed');
   assert.equal(clock.monotonicMs(), 0);
 });
 
 test('ends the wait at the requested time if the state does not change, and reports an expiry as a change', async () => {
-  const { clock, read } = await opened();
+  const { clock, read } = await openStates();
   const waiting = read({ wait: 55 });
   await turn();
   await clock.advance(55_000, 1_000);
@@ -80,7 +80,7 @@ test('ends the wait at the requested time if the state does not change, and repo
 });
 
 test('returns a changed state immediately, and limits the rate of reads', async () => {
-  const { clock, read } = await opened();
+  const { clock, read } = await openStates();
   assert.equal(await read({ wait: 55, since: 'claimed' }), 'pending');
   await assert.rejects(read({}), { code: 'rate_limited' });
   await clock.advance(5_000);
@@ -88,12 +88,12 @@ test('returns a changed state immediately, and limits the rate of reads', async 
 });
 
 test('ends the wait when the caller disconnects or the server stops', async () => {
-  const { read, signal, states } = await opened();
+  const { read, signal, states } = await openStates();
   const left = read({ wait: 55 });
   await turn();
   signal.abort();
   assert.equal(await left, 'pending');
-  const cut = opened().then(async other => {
+  const cut = openStates().then(async other => {
     const waiting = other.read({ wait: 55 });
     await turn();
     await other.states.close();

@@ -8,7 +8,7 @@ import { fault, notFound } from '../faults.ts';
 import { ChangeFollower } from '../following.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
-import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
+import { deviceCodeHashIn, invalidDeviceCode } from './device-code.ts';
 import { latestPreviousPoll, stateAt, statusAt } from './state.ts';
 
 const READS_PER_MINUTE = 300;
@@ -32,7 +32,7 @@ export class DeviceStates implements Closeable {
     this.#changeFollower = changeFollower;
     const limit = {
       name: 'device.reads',
-      what: 'Reads of states',
+      what: 'reads of device authorizations',
       max: READS_PER_MINUTE,
       withinMs: MINUTE_MS,
     } as const;
@@ -75,7 +75,7 @@ export class DeviceStates implements Closeable {
   }
 
   async #find(id: string, authorization: string | undefined): Promise<DeviceRow> {
-    const row = await this.#parts.store.device.byDeviceCode(deviceCodeIn(authorization));
+    const row = await this.#parts.store.device.byDeviceCode(deviceCodeHashIn(authorization));
     if (!row) throw invalidDeviceCode();
     if (row.id !== id) throw notFound('Device authorization', id);
     return row;
@@ -85,7 +85,7 @@ export class DeviceStates implements Closeable {
     const now = this.#parts.clock.now();
     if (await this.#parts.store.device.recordStateRead(row.id, now, latestPreviousPoll(row, now)))
       return stateAt(row, now);
-    throw fault('rate_limited', 'The state was read again too soon.', {
+    throw fault('rate_limited', 'The device authorization was read again too soon.', {
       advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,
       details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },
     });

@@ -5,44 +5,44 @@ import type { Closeable } from '../../kit/scope.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import { Approval, type ApprovalParts } from './approval.ts';
-import { Collecting, type CollectingParts } from './collecting.ts';
+import { TokenCollector, type TokenCollectorParts } from './collecting.ts';
 import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
-import { AuthorizationStarter, type StartingParts } from './starting.ts';
+import { AuthorizationStarter, type AuthorizationStarterParts } from './starting.ts';
 
 /** Time for which expired authorizations are kept, for the audit log and to recognize a code that is sent again. */
 const RETENTION_MS = 24 * 3_600_000;
 const FORGET_INTERVAL_MS = 600_000;
 
 export interface DeviceMethods {
-  readonly starting: Pick<AuthorizationStarter, 'start'>;
+  readonly starter: Pick<AuthorizationStarter, 'start'>;
   readonly approval: Pick<Approval, 'read' | 'decide'>;
-  readonly collecting: Pick<Collecting, 'collect'>;
+  readonly collector: Pick<TokenCollector, 'collect'>;
   readonly states: Pick<DeviceStates, 'read'>;
 }
 
 export interface DeviceParts
-  extends Omit<StartingParts, 'audit'>,
+  extends Omit<AuthorizationStarterParts, 'audit'>,
     Omit<ApprovalParts, 'audit'>,
-    Omit<CollectingParts, 'audit'> {
+    Omit<TokenCollectorParts, 'audit'> {
   readonly store: Pick<Store, 'device' | 'applications' | 'tokens' | 'atomically' | 'listen'>;
   readonly audit: Pick<Audit, 'record'>;
 }
 
-export interface Device extends Closeable {
+export interface DeviceAuthorizations extends Closeable {
   readonly service: DeviceMethods;
   readonly tasks: readonly Task[];
 }
 
-export async function openDevice(deviceParts: DeviceParts): Promise<Device> {
+export async function openDevice(deviceParts: DeviceParts): Promise<DeviceAuthorizations> {
   const parts = { ...deviceParts, audit: new DeviceAudit(deviceParts.audit) };
   const { store, clock } = parts;
   const states = await DeviceStates.open(parts);
   return {
     service: {
-      starting: new AuthorizationStarter(parts),
+      starter: new AuthorizationStarter(parts),
       approval: new Approval(parts),
-      collecting: new Collecting(parts),
+      collector: new TokenCollector(parts),
       states,
     },
     tasks: [{ name: 'forget_device_authorizations', everyMs: FORGET_INTERVAL_MS, run: () => forget(store, clock) }],

@@ -14,7 +14,7 @@ test('recognises a connection from an egress proxy by its address and port', () 
   assert.ok(!isFromSession({ address: '127.0.0.1', client: '127.0.0.1' }));
 });
 
-test('treats a client behind a proxy as a session if the client has an address of this machine', () => {
+test('treats a request through a proxy as sent from a session if its client address belongs to this machine', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 1, client: '203.0.113.7' }));
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 1, client: '203.0.113.8' }));
   assert.ok(!isFromSession({ address: '203.0.113.7', port: 1, client: '203.0.113.7' }), 'a person on this machine');

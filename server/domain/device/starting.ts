@@ -24,9 +24,9 @@ const MINUTE_MS = 60_000;
 /** Maximum number of unexpired authorizations, across all clients. */
 export const OPEN_AUTHORIZATIONS_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
-const USER_AGENT_CHARACTERS_MAX = 200;
+const DISPLAY_TEXT_CHARACTERS_MAX = 200;
 
-export interface StartingParts {
+export interface AuthorizationStarterParts {
   readonly store: Pick<Store, 'device'>;
   readonly clock: Clock;
   readonly tallies: Pick<SharedTallies, 'of'>;
@@ -38,14 +38,14 @@ export interface StartingParts {
 }
 
 export class AuthorizationStarter {
-  readonly #parts: StartingParts;
+  readonly #parts: AuthorizationStarterParts;
   readonly #startTally: SharedTally;
 
-  constructor(parts: StartingParts) {
+  constructor(parts: AuthorizationStarterParts) {
     this.#parts = parts;
     const limit = {
       name: 'device.starts',
-      what: 'Starts of device authorizations',
+      what: 'started device authorizations',
       max: STARTS_PER_MINUTE,
       withinMs: MINUTE_MS,
     } as const;
@@ -134,7 +134,7 @@ const displayText = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}]/gu, '')
-    .slice(0, USER_AGENT_CHARACTERS_MAX);
+    .slice(0, DISPLAY_TEXT_CHARACTERS_MAX);
 
 function requirePrintable(text: string, path: string): string {
   const printableText = displayText(text).trim();

@@ -12,7 +12,7 @@ import { isWithin, periodOf } from '../period.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
-import { Wakes } from './wakes.ts';
+import { StreamWakers } from './wakes.ts';
 
 /** Notifications wake streams. If a notification is lost, a stream reads again after this time. */
 const POLL_MS = 2_000;
@@ -31,17 +31,17 @@ export interface EventParts {
 
 export class EventService implements Events, Closeable {
   readonly #parts: EventParts;
-  readonly #wakes: Wakes;
+  readonly #wakers: StreamWakers;
   readonly #streams = new Streams();
 
   private constructor(parts: EventParts) {
     this.#parts = parts;
-    this.#wakes = new Wakes(parts.clock);
+    this.#wakers = new StreamWakers(parts.clock);
   }
 
   static async open(parts: EventParts, listen: Store['listen']): Promise<EventService> {
     const service = new EventService(parts);
-    await service.#wakes.listen(listen);
+    await service.#wakers.listen(listen);
     return service;
   }
 
@@ -66,11 +66,11 @@ export class EventService implements Events, Closeable {
     const period = periodOf(query);
     const session = await this.#session(caller, query.session);
     const { closingSignal: closing } = this.#streams;
-    if (closing.aborted) throw stopping();
+    if (closing.aborted) throw serviceStopping();
     const streamPlace = this.#streams.enter(caller.applicationId);
-    const wake = this.#wakes.register(caller.applicationId, session?.id);
+    const waker = this.#wakers.register(caller.applicationId, session?.id);
     const signal = AbortSignal.any([callerSignal, closing]);
-    signal.addEventListener('abort', () => wake.trigger(), { once: true });
+    signal.addEventListener('abort', () => waker.trigger(), { once: true });
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;
       let afterId = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
@@ -90,10 +90,10 @@ export class EventService implements Events, Closeable {
         const isOver = isLastPage(page, session);
         if (visibleEvents.length > 0 || !isOver) yield visibleEvents.map(eventView);
         if (isOver) return;
-        if (!page.full && !signal.aborted) await wake.next(POLL_MS);
+        if (!page.full && !signal.aborted) await waker.next(POLL_MS);
       } while (!signal.aborted);
     } finally {
-      wake.close();
+      waker.close();
       streamPlace.leave();
     }
   }
@@ -101,7 +101,7 @@ export class EventService implements Events, Closeable {
   /** Ends every stream. */
   async close(): Promise<void> {
     this.#streams.close();
-    await this.#wakes.close();
+    await this.#wakers.close();
   }
 
   #newest({ applicationId }: AgentCaller): Promise<number> {
@@ -113,7 +113,7 @@ export class EventService implements Events, Closeable {
   }
 }
 
-const stopping = (): Error =>
+const serviceStopping = (): Error =>
   fault('service_stopping', 'The service is stopping, so no event stream is opened.', {
     advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });

@@ -5,9 +5,9 @@ import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-export class Wakes implements Closeable {
+export class StreamWakers implements Closeable {
   readonly #clock: Clock;
-  readonly #wakes = new Set<Wake>();
+  readonly #wakers = new Set<StreamWaker>();
   #subscription: Closeable | undefined;
 
   constructor(clock: Clock) {
@@ -22,10 +22,10 @@ export class Wakes implements Closeable {
     );
   }
 
-  register(application: ApplicationId, session: SessionId | undefined): Wake {
-    const wake = new Wake(this.#clock, application, session, () => this.#wakes.delete(wake));
-    this.#wakes.add(wake);
-    return wake;
+  register(application: ApplicationId, session: SessionId | undefined): StreamWaker {
+    const waker = new StreamWaker(this.#clock, application, session, () => this.#wakers.delete(waker));
+    this.#wakers.add(waker);
+    return waker;
   }
 
   async close(): Promise<void> {
@@ -34,16 +34,17 @@ export class Wakes implements Closeable {
 
   #handleNotification(payload: string): void {
     const [application, session] = payload.split(' ');
-    for (const wake of this.#wakes)
-      if (wake.application === application && (wake.session === undefined || wake.session === session)) wake.trigger();
+    for (const waker of this.#wakers)
+      if (waker.application === application && (waker.session === undefined || waker.session === session))
+        waker.trigger();
   }
 
   #wakeAll(): void {
-    for (const wake of this.#wakes) wake.trigger();
+    for (const waker of this.#wakers) waker.trigger();
   }
 }
 
-export class Wake {
+export class StreamWaker {
   readonly application: ApplicationId;
   readonly session: SessionId | undefined;
   readonly #clock: Clock;

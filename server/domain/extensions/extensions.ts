@@ -24,7 +24,7 @@ export interface ExtensionsParts {
   readonly artifacts: Pick<Artifacts, 'stat' | 'putFile' | 'remove'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'inspect'>;
-  readonly unpacking: WorkLimiter;
+  readonly unpackLimiter: WorkLimiter;
   readonly clock: Clock;
   /** An extension that no session has used for this many days is deleted. */
   readonly unusedDays: number;
@@ -46,9 +46,9 @@ export class Extensions {
   }
 
   async upload(caller: AgentCaller, file: IncomingPackage): Promise<Extension> {
-    const { packages, unpacking, clock } = this.#parts;
+    const { packages, unpackLimiter, clock } = this.#parts;
     const owner = { application: caller.applicationId };
-    const { name, version, manifestVersion, ownId } = await unpacking.run(owner, () => packages.inspect(file.path));
+    const { name, version, manifestVersion, ownId } = await unpackLimiter.run(owner, () => packages.inspect(file.path));
     const now = clock.now();
     await this.#store(caller.applicationId, file, now);
     const row: ExtensionRow = {

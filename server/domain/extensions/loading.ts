@@ -23,7 +23,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
-  readonly unpacking: WorkLimiter;
+  readonly unpackLimiter: WorkLimiter;
   /** Whether browsers run in a jail. Without a jail, an extension could read the files of the host. */
   readonly isJailed: boolean;
 }
@@ -88,7 +88,7 @@ async function requireExtensions(
 const jailRequired = () =>
   fault(
     'feature_unavailable',
-    'This installation runs browsers without a jail, so an extension could read every file of the host.',
+    'Extensions are not available: this installation runs browsers without a jail, so an extension could read files of the machine.',
     {
       advice: `Omit ${EXTENSION_IDS_FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
       details: { field: EXTENSION_IDS_FIELD },
@@ -114,13 +114,16 @@ function assertDistinct(rows: readonly ExtensionRow[]): void {
 async function load(
   parts: LoadingParts,
   liveSession: LiveSession,
-  keptExtensions: readonly StoredExtension[],
+  sessionExtensions: readonly StoredExtension[],
   signal: AbortSignal,
 ): Promise<void> {
   // The same content may have been uploaded under two ids.
-  const uniqueExtensions = [...new Map(keptExtensions.map(one => [one.checksum, one])).values()];
+  const uniqueExtensions = [...new Map(sessionExtensions.map(one => [one.checksum, one])).values()];
   const placedExtensions = await Promise.all(
-    uniqueExtensions.map(async one => ({ one, facts: await placeWithinLimits(parts, liveSession, one, signal) })),
+    uniqueExtensions.map(async extension => ({
+      one: extension,
+      facts: await placeWithinLimits(parts, liveSession, extension, signal),
+    })),
   );
   for (const { one, facts } of placedExtensions) {
     const folder = folderFor(parts, liveSession, one.checksum);
@@ -136,10 +139,15 @@ async function load(
   }
 }
 
-const placeWithinLimits = (parts: LoadingParts, liveSession: LiveSession, one: StoredExtension, signal: AbortSignal) =>
-  parts.unpacking.run(
+const placeWithinLimits = (
+  parts: LoadingParts,
+  liveSession: LiveSession,
+  extension: StoredExtension,
+  signal: AbortSignal,
+) =>
+  parts.unpackLimiter.run(
     { application: liveSession.applicationId, session: liveSession.id },
-    () => place(parts, liveSession, one, signal),
+    () => place(parts, liveSession, extension, signal),
     signal,
   );
 

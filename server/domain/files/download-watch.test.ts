@@ -4,15 +4,15 @@ import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import { DOWNLOADS_MAX, DownloadWatch } from './download-watch.ts';
-import type { Keeper } from './keeper.ts';
+import type { DownloadKeeper } from './keeper.ts';
 
-test('reports the first download beyond the limit of a session as failed, and cancels all later ones', async () => {
+test('cancels all downloads beyond the limit of a session, and reports only the first of them as failed', async () => {
   const [begun, cancelled, failures]: [string[], string[], string[]] = [[], [], []];
   const rows = {
     begin: async ({ guid }: { guid: string }) => void begun.push(guid),
     fail: async (_session: string, guid: string, reason: string) => void failures.push(`${guid}: ${reason}`),
   };
-  const keeper = { parts: { rows, clock: new ManualClock(), log: silentLog, host: 'h' } } as unknown as Keeper;
+  const keeper = { parts: { rows, clock: new ManualClock(), log: silentLog, host: 'h' } } as unknown as DownloadKeeper;
   const liveSession = {
     ...{ id: 's', applicationId: 'a', secrets: { clean: (text: string) => text } },
     browser: { cancelDownload: async (guid: string) => void cancelled.push(guid) },
@@ -28,7 +28,7 @@ test('reports the first download beyond the limit of a session as failed, and ca
   assert.equal(begun.length, DOWNLOADS_MAX + 1);
   assert.deepEqual(cancelled, ['first', 'second', 'third']);
   assert.deepEqual(failures, [
-    'first: the session has reached its limit of 10000 downloads; later ones are cancelled without a report',
+    'first: the session has reached its limit of 10000 downloads; further downloads are cancelled and not reported',
   ]);
   await watch.leave();
 });

@@ -5,15 +5,15 @@ import type { DownloadListener } from '../../engines/browser/download-events.ts'
 import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
 import { hasCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
-import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';
+import { NotAPlainFile, openHostileFile } from '../../kit/hostile-file.ts';
 import { type DownloadId, newId } from '../../kit/ids.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
-import { type Keeper, LimitExceeded, overSessionLimit } from './keeper.ts';
+import { type DownloadKeeper, LimitExceeded, overSessionLimit } from './keeper.ts';
 
 /** Maximum number of downloads per session. Further downloads are cancelled, and only the first of them is reported. */
 export const DOWNLOADS_MAX = 10_000;
-const TOO_MANY = `the session has reached its limit of ${DOWNLOADS_MAX} downloads; later ones are cancelled without a report`;
+const TOO_MANY_DOWNLOADS = `the session has reached its limit of ${DOWNLOADS_MAX} downloads; further downloads are cancelled and not reported`;
 const RETRY_MS = 2_000;
 /**
  * If less space than this is free, the disk counts as full: Chromium gives up at about 16 MiB, and other processes
@@ -46,14 +46,14 @@ interface WatchedDownload {
 }
 
 export class DownloadWatch implements DownloadListener {
-  readonly #keeper: Keeper;
+  readonly #keeper: DownloadKeeper;
   readonly #liveSession: LiveSession;
   readonly #watchedDownloads = new Map<string, WatchedDownload>();
   readonly #pendingWork = new Set<Promise<void>>();
   readonly #leaveController = new AbortController();
   #keptBytes = 0;
 
-  constructor(keeper: Keeper, liveSession: LiveSession) {
+  constructor(keeper: DownloadKeeper, liveSession: LiveSession) {
     this.#keeper = keeper;
     this.#liveSession = liveSession;
   }
@@ -71,7 +71,7 @@ export class DownloadWatch implements DownloadListener {
     );
     if (isBeyondLimit) {
       watchedDownload.hasEnded = true;
-      return this.#retryUntilDone(() => this.#fail(watchedDownload, TOO_MANY));
+      return this.#retryUntilDone(() => this.#fail(watchedDownload, TOO_MANY_DOWNLOADS));
     }
     this.#retryUntilDone(() => this.#keeper.parts.rows.begin(watchedDownload.row));
   }
@@ -99,7 +99,7 @@ export class DownloadWatch implements DownloadListener {
       });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
-    const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ hasEnded: ended }) => !ended);
+    const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ hasEnded }) => !hasEnded);
     for (const watchedDownload of unfinishedDownloads) this.#retryUntilDone(() => this.#awaitFile(watchedDownload));
     this.#retryUntilDone(() => this.#findUnobserved());
   }
@@ -147,15 +147,14 @@ export class DownloadWatch implements DownloadListener {
    * Cancels the download if the session exceeds its limit. The bytes that unfinished downloads have received so far are
    * included.
    */
-  #enforceLimit(watched: WatchedDownload): void {
+  #enforceLimit(watchedDownload: WatchedDownload): void {
     let bytes = this.#keptBytes;
-    for (const { receivedBytes, hasEnded: ended } of this.#watchedDownloads.values())
-      if (!ended) bytes += receivedBytes;
+    for (const { receivedBytes, hasEnded } of this.#watchedDownloads.values()) if (!hasEnded) bytes += receivedBytes;
     if (bytes <= this.#keeper.parts.sessionBytesMax) return;
-    watched.hasEnded = true;
+    watchedDownload.hasEnded = true;
     this.#retryUntilDone(async () => {
-      await this.#liveSession.browser.cancelDownload(watched.row.guid);
-      await this.#fail(watched, overSessionLimit(this.#keeper.parts.sessionBytesMax));
+      await this.#liveSession.browser.cancelDownload(watchedDownload.row.guid);
+      await this.#fail(watchedDownload, overSessionLimit(this.#keeper.parts.sessionBytesMax));
     });
   }
 
@@ -164,11 +163,11 @@ export class DownloadWatch implements DownloadListener {
    * shortly after the first look.
    */
   async #findUnobserved(): Promise<void> {
-    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     let previousGuids = new Set<string>();
     for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
       if (look > 0) await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
-      const seenGuids = new Set(await keeper.guidsIn(runningSession.box.folder));
+      const seenGuids = new Set(await keeper.guidsIn(liveSession.box.folder));
       for (const guid of seenGuids) {
         if (
           !previousGuids.has(guid) ||
@@ -187,9 +186,9 @@ export class DownloadWatch implements DownloadListener {
    * Marks an interrupted download as failed. The reason is determined at once, while the free space is still unchanged,
    * and stored as soon as the database responds.
    */
-  #onInterrupted(watched: WatchedDownload, totalBytes: number): void {
-    const failureReason = this.#reasonOfInterruption(watched, totalBytes);
-    this.#retryUntilDone(async () => this.#fail(watched, await failureReason));
+  #onInterrupted(watchedDownload: WatchedDownload, totalBytes: number): void {
+    const failureReason = this.#reasonOfInterruption(watchedDownload, totalBytes);
+    this.#retryUntilDone(async () => this.#fail(watchedDownload, await failureReason));
   }
 
   /**
@@ -197,13 +196,13 @@ export class DownloadWatch implements DownloadListener {
    * freed by deleting the file counts as occupied at the time of the interruption.
    */
   async #reasonOfInterruption({ row, receivedBytes }: WatchedDownload, totalBytes: number): Promise<string> {
-    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
       const availableBytes = await keeper.parts.staging.freeBytes();
-      const fileState = await keeper.fileStateOf(runningSession.box.folder, row.guid);
+      const fileState = await keeper.fileStateOf(liveSession.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', {
-        sessionId: runningSession.id,
+        sessionId: liveSession.id,
         free: availableBytes,
         seen: fileState,
         receivedBytes,
@@ -216,38 +215,38 @@ export class DownloadWatch implements DownloadListener {
     }
   }
 
-  async #awaitFile(watched: WatchedDownload): Promise<void> {
-    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
+  async #awaitFile(watchedDownload: WatchedDownload): Promise<void> {
+    const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     let absentCount = 0;
-    while (!watched.hasEnded) {
-      const fileState = await keeper.fileStateOf(runningSession.box.folder, watched.row.guid);
+    while (!watchedDownload.hasEnded) {
+      const fileState = await keeper.fileStateOf(liveSession.box.folder, watchedDownload.row.guid);
       if (fileState === 'partial') await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
-      else if (fileState === 'whole') watched.hasEnded = true;
+      else if (fileState === 'whole') watchedDownload.hasEnded = true;
       else if (++absentCount === LOOKS_BEFORE_ABSENT) {
-        watched.hasEnded = true;
-        return this.#fail(watched, INTERRUPTED);
+        watchedDownload.hasEnded = true;
+        return this.#fail(watchedDownload, INTERRUPTED);
       }
     }
-    return this.#takeFile(watched);
+    return this.#takeFile(watchedDownload);
   }
 
-  async #takeFile(watched: WatchedDownload): Promise<void> {
+  async #takeFile(watchedDownload: WatchedDownload): Promise<void> {
     try {
-      const keptDownload = await this.#keep(watched);
+      const keptDownload = await this.#keep(watchedDownload);
       if (!keptDownload) return;
       this.#keptBytes += keptDownload.size;
-      this.#keeper.parts.onKept(keptDownload, watched.frame);
+      this.#keeper.parts.onKept(keptDownload, watchedDownload.frame);
     } catch (error) {
       const failure = this.#leaveController.signal.aborted ? undefined : permanentFailure(error);
       if (failure === undefined) throw error;
-      await this.#fail(watched, failure);
+      await this.#fail(watchedDownload, failure);
     }
   }
 
   async #keep({ row, mimeType }: WatchedDownload): Promise<CompleteDownload | undefined> {
-    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     const pathParts = [keeper.parts.downloadsFolder, row.guid] as const;
-    const file = await openHostile(runningSession.box.folder, [...pathParts], { uid: runningSession.box.uid });
+    const file = await openHostileFile(liveSession.box.folder, [...pathParts], { uid: liveSession.box.uid });
     if (!file) throw new NotAPlainFile('the file does not exist');
     try {
       const { size } = await file.stat();

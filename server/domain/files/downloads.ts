@@ -58,7 +58,7 @@ export class Downloads {
   }
 
   /** Returns the file for a caller with a key. */
-  async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
+  async file(caller: AgentCaller, id: string): Promise<ServedFile> {
     return this.#servedFile(await this.#require(caller, id));
   }
 

@@ -17,7 +17,7 @@ const READ_CHUNK_BYTES = 256 * 1024;
 /** Twice the maximum number of downloads per session, because a partial file has two names for a moment. */
 const NAMES_MAX = 20_000;
 
-export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
+export interface DownloadKeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: DownloadRows;
   readonly staging: Staging;
   readonly outbox: Outbox;
@@ -37,10 +37,10 @@ export class LimitExceeded extends Error {}
 export const overSessionLimit = (bytes: number): string =>
   `the downloads of the session exceed their limit of ${bytes} bytes`;
 
-export class Keeper {
-  readonly parts: KeeperParts;
+export class DownloadKeeper {
+  readonly parts: DownloadKeeperParts;
 
-  constructor(parts: KeeperParts) {
+  constructor(parts: DownloadKeeperParts) {
     this.parts = parts;
   }
 
@@ -55,7 +55,7 @@ export class Keeper {
 
   /** Throws `LimitExceeded` if a limit of the session or of its application would be exceeded. */
   async assertRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
-    const assertRoom = await this.#roomFor(row, bytes);
+    const assertRoom = await this.#createRoomAssertion(row, bytes);
     assertRoom(await this.parts.rows.usedBytes(row.applicationId, row.sessionId));
   }
 
@@ -84,13 +84,15 @@ export class Keeper {
     return this.#complete(row, linkedFile, mimeTypeOf(head, row.filename), { kind: 'service' });
   }
 
-  async #roomFor({ applicationId }: Pick<DownloadRow, 'applicationId'>, bytes: number) {
+  async #createRoomAssertion({ applicationId }: Pick<DownloadRow, 'applicationId'>, bytes: number) {
     const { limits, sessionBytesMax } = this.parts;
     const { maxStoredBytes } = await limits.effective(applicationId);
     return ({ session, application }: UsedBytes): void => {
       if (session + bytes > sessionBytesMax) throw new LimitExceeded(overSessionLimit(sessionBytesMax));
       if (application + bytes > maxStoredBytes)
-        throw new LimitExceeded(`the application may store ${maxStoredBytes} bytes, and already stores ${application}`);
+        throw new LimitExceeded(
+          `the application would exceed its limit of ${maxStoredBytes} stored bytes, of which ${application} are in use`,
+        );
     };
   }
 
@@ -108,7 +110,7 @@ export class Keeper {
     const completeRow = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);
     const outboxRow = outbox.row(row.applicationId, { key, staged: stagedFile.name, contentType: mimeType });
-    const assertRoom = await this.#roomFor(row, size);
+    const assertRoom = await this.#createRoomAssertion(row, size);
     const isCompleted = await rows.complete(completeRow, outboxRow, actor, assertRoom).catch(async error => {
       if (error instanceof LimitExceeded) await staging.remove(stagedFile.name);
       throw error;

@@ -10,8 +10,8 @@ import type { OutboxRow } from '../../engines/store/rows/outbox.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import { Keeper, type KeeperParts } from './keeper.ts';
-import { type LeftBehindParts, takeLeftBehindFiles } from './left-behind.ts';
+import { DownloadKeeper, type DownloadKeeperParts } from './keeper.ts';
+import { type LeftBehindParts, storeLeftBehindFiles } from './left-behind.ts';
 
 const BROKEN = '00000000-0000-4000-8000-000000000001' as SessionId;
 const OTHER = '00000000-0000-4000-8000-000000000003' as SessionId;
@@ -50,18 +50,18 @@ test('keeps a complete download whose row cannot be written, and stores the down
       return true;
     },
   };
-  const keeper = new Keeper({
+  const keeper = new DownloadKeeper({
     ...{ rows, staging, clock: systemClock, log: silentLog, sessionBytesMax: 1_000, keyOf: () => 'key' },
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
     outbox: { row: (_: string, file: object) => file, prompt: () => {} },
-  } as unknown as KeeperParts);
+  } as unknown as DownloadKeeperParts);
   const sessions = { byId: async (id: SessionId) => ({ id, endedAt: new Date(0) }) };
   const parts: LeftBehindParts = { keeper, salvage, sessions: sessions as unknown as LeftBehindParts['sessions'] };
-  assert.deepEqual(await takeLeftBehindFiles(parts), { taken: 1, failed: 0 });
+  assert.deepEqual(await storeLeftBehindFiles(parts), { taken: 1, failed: 0 });
   assert.deepEqual([...staged.keys()], [OTHER]);
   assert.deepEqual(await readdir(join(root, 'salvage')), [BROKEN]);
   isDown = false;
-  assert.deepEqual(await takeLeftBehindFiles(parts), { taken: 1, failed: 0 });
+  assert.deepEqual(await storeLeftBehindFiles(parts), { taken: 1, failed: 0 });
   for (const session of [BROKEN, OTHER])
     assert.equal(
       await readFile(staging.pathOf(staged.get(session) ?? assert.fail()), 'utf8'),

@@ -6,23 +6,23 @@ import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.
 import { reason } from '../../kit/fault.ts';
 import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import { downloadName } from './file-names.ts';
-import { type Keeper, LimitExceeded } from './keeper.ts';
+import { type DownloadKeeper, LimitExceeded } from './keeper.ts';
 
 const BATCH = 100;
 
 export interface LeftBehindParts {
-  readonly keeper: Keeper;
+  readonly keeper: DownloadKeeper;
   readonly salvage: SalvagedFiles;
   readonly sessions: Pick<SessionRows, 'byId'>;
 }
 
-export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
+export async function storeLeftBehindFiles(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
   const { keeper, salvage } = parts;
   const { rows, host, clock, log } = keeper.parts;
   let storedCount = 0;
   for (const id of await salvage.sessions())
     try {
-      storedCount += await takeFilesOf(parts, id);
+      storedCount += await storeFilesOf(parts, id);
     } catch (error) {
       // The files of this session remain for the next run, and those of other sessions are stored.
       log.error('downloads.not_taken', { sessionId: id, reason: reason(error) });
@@ -43,7 +43,7 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
  * include these downloads.
  */
 export async function failIncompleteDownloads(
-  { parts }: Keeper,
+  { parts }: DownloadKeeper,
   session: SessionRow,
   completeFiles: readonly string[],
 ): Promise<void> {
@@ -54,7 +54,7 @@ export async function failIncompleteDownloads(
       if (state === 'running' && !names.has(guid))
         await rows.fail(session.id, guid, INCOMPLETE_REASON, clock.now(), SERVICE_ACTOR);
   } catch (error) {
-    // Not fatal: `takeLeftBehindFiles` also marks these downloads.
+    // Not fatal: `storeLeftBehindFiles` also marks these downloads.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }
@@ -63,21 +63,22 @@ const SERVICE_ACTOR = { kind: 'service' } as const;
 const INCOMPLETE_REASON = 'the session ended before the download was complete';
 
 /** Returns the number of files that were stored. Skips a session whose files are still being moved. */
-async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
+async function storeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
   const session = await sessions.byId(id as SessionId);
   if (session && !session.endedAt) return 0;
   const rowsByGuid = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
   let storedCount = 0;
   for (const guid of await salvage.namesOf(id)) {
     const row = session && (rowsByGuid.get(guid) ?? unnamedDownload(session, guid, keeper));
-    if (row?.state === 'running' && isUuid(guid)) storedCount += await takeOne(keeper, row, salvage.pathOf(id, guid));
+    if (row?.state === 'running' && isUuid(guid))
+      storedCount += await storeDownload(keeper, row, salvage.pathOf(id, guid));
     await salvage.remove(id, guid);
   }
   await salvage.removeFolder(id);
   return storedCount;
 }
 
-async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<number> {
+async function storeDownload(keeper: DownloadKeeper, row: DownloadRow, path: string): Promise<number> {
   const { rows, staging, clock } = keeper.parts;
   try {
     await keeper.assertRoomFor(row, await staging.sizeOf(path));
@@ -94,7 +95,11 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
  * Returns a row for a download that began and completed while no server was connected. The name of the download is
  * therefore unknown.
  */
-function unnamedDownload({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
+function unnamedDownload(
+  { id: sessionId, applicationId }: SessionRow,
+  guid: string,
+  { parts }: DownloadKeeper,
+): DownloadRow {
   const now = parts.clock.now();
   const identifyingFields = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };
   return { ...identifyingFields, filename: downloadName(''), state: 'running', createdAt: now };

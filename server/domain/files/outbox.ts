@@ -89,7 +89,7 @@ export class Outbox implements Closeable {
   }
 
   /** Starts to store the files that are due. Resolves to the number of files stored since the last call. */
-  async tend(): Promise<{ stored: number }> {
+  async reconcile(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
     const dueRows = await rows.due(host, clock.now(), UPLOADS_AT_ONCE_MAX + this.#runningUploads.size);
     for (const row of dueRows)
@@ -135,11 +135,11 @@ export class Outbox implements Closeable {
     } catch (error) {
       if (signal.aborted) return;
       log.warn('outbox.not_stored', { objectKey: key, attempts: row.attempts + 1, reason: reason(error) });
-      await this.#putOff(row);
+      await this.#postpone(row);
     }
   }
 
-  async #putOff(row: OutboxRow): Promise<void> {
+  async #postpone(row: OutboxRow): Promise<void> {
     const { rows, clock, log } = this.#parts;
     const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
     await rows

@@ -40,7 +40,7 @@ export interface Uploader {
 }
 
 /** The maximum size of an upload, and the advice for the error if a file is larger. */
-export interface UploadRoom {
+export interface UploadAllowance {
   readonly maxBytes: number;
   readonly advice: string;
   /** Number of bytes that the session and the application may still store. All uploads in progress share this room. */
@@ -69,7 +69,7 @@ export class Uploads {
    * `mayBeRepeat` is true, the request may repeat an earlier request whose response is stored, so the session may have
    * ended. `upload` checks that again.
    */
-  async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadRoom> {
+  async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadAllowance> {
     const row = mayBeRepeat
       ? await requireSession(this.#parts.sessions, caller.applicationId, id)
       : (await this.#requireRunning(caller, id)).row;
@@ -82,7 +82,7 @@ export class Uploads {
     const storedBytes = await stored.ofApplication(row.applicationId);
     const sessionRoom = Math.max(0, sessionBytesMax - usedBytes + replaceableBytes);
     const applicationRoom = Math.max(0, maxStoredBytes - storedBytes);
-    const bounds: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
+    const bounds: ReadonlyArray<Pick<UploadAllowance, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
         advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or ask for a higher limit.',
@@ -102,25 +102,25 @@ export class Uploads {
 
   async upload(caller: Uploader, id: string, file: ReceivedFile): Promise<UploadResponse> {
     const name = requireUploadName(file.fileName);
-    const { row, runningSession } = await this.#requireRunning(caller, id);
-    return this.#turns.take(row.id, () => this.#keep(caller, row, runningSession, { ...file, fileName: name }));
+    const { row, liveSession } = await this.#requireRunning(caller, id);
+    return this.#turns.run(row.id, () => this.#keep(caller, row, liveSession, { ...file, fileName: name }));
   }
 
   /** Returns the content of a file that was uploaded to a running session. */
   async content(caller: Uploader, id: string, fileName: string, bytesMax: number): Promise<Uint8Array> {
-    const { row, runningSession } = await this.#requireRunning(caller, id);
+    const { row, liveSession } = await this.#requireRunning(caller, id);
     const uploadRows = await this.#parts.rows.ofSession(row.applicationId, row.id);
     const file = uploadRows.find(({ name }) => name === fileName);
     if (!file) throw notFound('Upload', fileName);
     if (file.size > bytesMax)
       throw fault(
         'payload_too_large',
-        `${fileName} has ${file.size} bytes; files of at most ${bytesMax} bytes can be chosen with a tool.`,
+        `${fileName} is too large to be chosen with a tool: it has ${file.size} bytes, and the limit is ${bytesMax}.`,
         {
           advice: 'Choose the file over CDP, with DOM.setFileInputFiles.',
         },
       );
-    return readFile(`${runningSession.box.uploads}/${file.name}`);
+    return readFile(`${liveSession.box.uploads}/${file.name}`);
   }
 
   /** Returns the uploads in the form used by the session resource. */
@@ -157,12 +157,12 @@ export class Uploads {
     return { message: 'File uploaded', fileName, filePath: `${COMPAT_FOLDER}/${fileName}`, size, checksum };
   }
 
-  async #requireRunning(caller: Uploader, id: string): Promise<{ row: SessionRow; runningSession: LiveSession }> {
+  async #requireRunning(caller: Uploader, id: string): Promise<{ row: SessionRow; liveSession: LiveSession }> {
     const { sessions, liveSessions } = this.#parts;
     const row = await requireSession(sessions, caller.applicationId, id);
     const liveSession = row.status === 'RUNNING' && !row.end ? liveSessions.get(row.id) : undefined;
     if (!liveSession) throw sessionNotRunning(id, row.status);
-    return { row, runningSession: liveSession };
+    return { row, liveSession };
   }
 }
 

@@ -4,7 +4,7 @@ import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { DownloadWatch } from './download-watch.ts';
-import type { Keeper } from './keeper.ts';
+import type { DownloadKeeper } from './keeper.ts';
 import { failIncompleteDownloads } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { completeGuids } from './whole-files.ts';
@@ -13,7 +13,7 @@ import { completeGuids } from './whole-files.ts';
 const NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {
-  readonly keeper: Keeper;
+  readonly keeper: DownloadKeeper;
   readonly salvage: SalvagedFiles;
   readonly uploads: Uploads;
   /** Wakes the task that stores downloads of ended sessions. */

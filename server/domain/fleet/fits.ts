@@ -29,8 +29,8 @@ export async function assertMayJoin(
   const [firstHost] = otherHosts;
   if (!firstHost) return { storeMark: await markWhenAlone(storage) };
   const hostText = `host ${firstHost.id} (${firstHost.url})`;
-  const isProcessOfThisHost = (other: LivingHost): boolean => areProcesses(ownHost, other);
-  if (storage.kind === 'disk' && !otherHosts.every(isProcessOfThisHost))
+  const isSiblingProcess = (other: LivingHost): boolean => areSiblingProcesses(ownHost, other);
+  if (storage.kind === 'disk' && !otherHosts.every(isSiblingProcess))
     throw joinRefused(`This server keeps files on its disk, and the database is in use by ${hostText}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
@@ -58,7 +58,7 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
 
 function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
   const hostText = `host ${other.id} (${other.url})`;
-  if (other.storeMark === DISK_MARK && !areProcesses(ownHost, other))
+  if (other.storeMark === DISK_MARK && !areSiblingProcesses(ownHost, other))
     throw joinRefused(`The database is in use by ${hostText}, which keeps files on its disk.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
@@ -71,13 +71,14 @@ function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
     throw joinRefused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${hostText}.`, {
       cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
-  if (isSocket(ownHost) || isSocket(other) ? !areProcesses(ownHost, other) : isLocal(ownHost) !== isLocal(other))
-    throw joinRefused(
-      `The address ${ownHost.url} of this server and the address ${other.url} of ${hostText} cannot reach each other.`,
-      {
-        cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
-      },
-    );
+  if (
+    hasSocketUrl(ownHost) || hasSocketUrl(other)
+      ? !areSiblingProcesses(ownHost, other)
+      : hasLoopbackUrl(ownHost) !== hasLoopbackUrl(other)
+  )
+    throw joinRefused(`This server (${ownHost.url}) and ${hostText} cannot reach each other at these addresses.`, {
+      cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
+    });
   if (other.url === ownHost.url)
     throw joinRefused(`The address ${ownHost.url} is also the address of ${hostText}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
@@ -88,12 +89,12 @@ function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
  * Whether both hosts are processes of one installation on one machine. Such processes share a folder, and reach each
  * other over Unix sockets.
  */
-const areProcesses = (ownHost: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
-  isSocket(ownHost) && isSocket(other) && new URL(ownHost.url).hash === new URL(other.url).hash;
+const areSiblingProcesses = (ownHost: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
+  hasSocketUrl(ownHost) && hasSocketUrl(other) && new URL(ownHost.url).hash === new URL(other.url).hash;
 
-const isSocket = ({ url }: Pick<JoiningHost, 'url'>): boolean => url.startsWith('unix:');
+const hasSocketUrl = ({ url }: Pick<JoiningHost, 'url'>): boolean => url.startsWith('unix:');
 
-const isLocal = ({ url }: Pick<JoiningHost, 'url'>): boolean => isLoopback(new URL(url).hostname);
+const hasLoopbackUrl = ({ url }: Pick<JoiningHost, 'url'>): boolean => isLoopback(new URL(url).hostname);
 
 const joinRefused = (problem: string, { cure }: { readonly cure: string }): Fault =>
   new Fault('fleet_refused', problem, { advice: cure });

@@ -26,7 +26,7 @@ const TIMEOUTS_PER_LEASE = 3;
  * A host that could not renew its lease ends its sessions before other hosts may declare it lost. The margin is this
  * fraction of the lease time.
  */
-const FENCE_MARGIN = 1 / 8;
+const LEASE_END_MARGIN = 1 / 8;
 
 export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
   readonly rows: Hosts;
@@ -45,16 +45,16 @@ interface Lease {
 
 export class Fleet implements Closeable {
   readonly #parts: FleetParts;
-  readonly #responseMs: number;
-  readonly #renewMs: number;
+  readonly #responseTimeoutMs: number;
+  readonly #renewIntervalMs: number;
   #lease: Lease | undefined;
   #livingHosts: readonly LivingHost[] = [];
   /** Number of sessions placed on each host since the use of that host was last read. */
   readonly #placedCounts = new Map<HostId, number>();
   #countWarm: () => number = () => 0;
-  #fence: (why: string) => Promise<void> = async () => {};
+  #endSessions: (why: string) => Promise<void> = async () => {};
   #hostsReadListener: () => void = () => {};
-  #fencePromise: Promise<void> | undefined;
+  #rejoinPromise: Promise<void> | undefined;
   readonly #closing = new AbortController();
   #renewLoop: Promise<void> | undefined;
   #isClosed = false;
@@ -62,8 +62,8 @@ export class Fleet implements Closeable {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
-    this.#responseMs = parts.lease.ms / TIMEOUTS_PER_LEASE;
-    this.#renewMs = parts.lease.ms / RENEWALS_PER_LEASE;
+    this.#responseTimeoutMs = parts.lease.ms / TIMEOUTS_PER_LEASE;
+    this.#renewIntervalMs = parts.lease.ms / RENEWALS_PER_LEASE;
   }
 
   get leaseMs(): number {
@@ -96,12 +96,12 @@ export class Fleet implements Closeable {
   }
 
   /**
-   * Sets the functions that the fleet needs. `fence` is called when the lease is lost, and ends all sessions of this
-   * host at once.
+   * Sets the functions that the fleet needs. `endSessions` is called when the lease is lost, and ends all sessions of
+   * this host at once.
    */
-  begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
+  begin(parts: { readonly warm: () => number; readonly endSessions: (why: string) => Promise<void> }): void {
     this.#countWarm = parts.warm;
-    this.#fence = parts.fence;
+    this.#endSessions = parts.endSessions;
   }
 
   /** Sets a function that is called each time the living hosts have been read. */
@@ -116,7 +116,7 @@ export class Fleet implements Closeable {
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed) {
-      await clock.sleep(this.#renewMs, this.#closing.signal).catch(() => {});
+      await clock.sleep(this.#renewIntervalMs, this.#closing.signal).catch(() => {});
       await this.renew();
     }
   }
@@ -129,7 +129,7 @@ export class Fleet implements Closeable {
     const queryStartMs = clock.monotonicMs();
     const otherHostCount = this.peers.length;
     try {
-      const isRenewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
+      const isRenewed = await withTimeout(this.#responseTimeoutMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#countWarm()),
       );
       // If this host is leaving, `leave` has already recorded that, and the next process of this host continues its
@@ -137,10 +137,10 @@ export class Fleet implements Closeable {
       if (this.#isClosed) return;
       if (!isRenewed) await this.#onLeaseLost('another host declared this host lost');
       else lease.untilMs = queryStartMs + this.leaseMs;
-      await withTimeout(this.#responseMs, 'the hosts', () => this.#refresh());
+      await withTimeout(this.#responseTimeoutMs, 'the hosts', () => this.#refresh());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
-      const isLeaseOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
+      const isLeaseOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * LEASE_END_MARGIN;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
       if (isLeaseOver && otherHostCount > 0 && this.#lease === lease && !this.#isClosed)
         await this.#onLeaseLost('the lease could not be renewed in time');
@@ -187,7 +187,7 @@ export class Fleet implements Closeable {
   choose(region: string | undefined, excluded: ReadonlySet<HostId> = new Set()): HostId | undefined {
     const chosenHost = choose(
       this.#livingHosts.filter(({ id }) => !excluded.has(id)),
-      { ownHost: this.#parts.host, placedByHost: this.#placedCounts, ...(region === undefined ? {} : { region }) },
+      { ownHost: this.#parts.host, placedCounts: this.#placedCounts, ...(region === undefined ? {} : { region }) },
     );
     if (chosenHost) this.#placedCounts.set(chosenHost, (this.#placedCounts.get(chosenHost) ?? 0) + 1);
     return chosenHost;
@@ -204,7 +204,7 @@ export class Fleet implements Closeable {
   }
 
   /** Reads the list of live hosts again, without waiting for the next renewal of the lease. Logs a failure. */
-  async look(): Promise<void> {
+  async refreshHosts(): Promise<void> {
     await this.#refresh().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }
 
@@ -214,7 +214,7 @@ export class Fleet implements Closeable {
     const { rows, log } = this.#parts;
     const lease = this.#lease;
     if (!lease) return;
-    await withTimeout(this.#responseMs, 'the lease to be given up', () =>
+    await withTimeout(this.#responseTimeoutMs, 'the lease to be given up', () =>
       rows.leave(lease.row, state, state === 'away' ? this.#parts.lease.restartMs : 0),
     ).catch(error => log.warn('fleet.not_left', { reason: reason(error) }));
   }
@@ -222,7 +222,7 @@ export class Fleet implements Closeable {
   async close(): Promise<void> {
     this.#stopRenewing();
     await this.#renewLoop;
-    await this.#fencePromise;
+    await this.#rejoinPromise;
   }
 
   #stopRenewing(): void {
@@ -240,24 +240,24 @@ export class Fleet implements Closeable {
 
   /** Ends the sessions after the lease was lost, and joins again as a host without sessions. */
   #onLeaseLost(why: string): Promise<void> {
-    this.#fencePromise ??= this.#endAndRejoin(why).finally(() => {
-      this.#fencePromise = undefined;
+    this.#rejoinPromise ??= this.#endAndRejoin(why).finally(() => {
+      this.#rejoinPromise = undefined;
     });
-    return this.#fencePromise;
+    return this.#rejoinPromise;
   }
 
   async #endAndRejoin(why: string): Promise<void> {
     const { log, clock } = this.#parts;
     this.#lease = undefined;
     log.error('fleet.lease_lost', { why });
-    await this.#fence(why);
+    await this.#endSessions(why);
     while (!this.#isClosed) {
       try {
-        await withTimeout(3 * this.#responseMs, 'the host to join again', () => this.join());
+        await withTimeout(3 * this.#responseTimeoutMs, 'the host to join again', () => this.join());
         return;
       } catch (error) {
         log.warn('fleet.not_joined', { reason: reason(error) });
-        await clock.sleep(this.#renewMs, this.#closing.signal).catch(() => {});
+        await clock.sleep(this.#renewIntervalMs, this.#closing.signal).catch(() => {});
       }
     }
   }

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
 import type { Refusal } from '../limits/refusals.ts';
-import { admitForwarded } from './host-tokens.ts';
+import { acceptForwarded } from './host-tokens.ts';
 import type { LineOutcome, LineRequest } from './line.ts';
 import type { LineTicket } from './line-ticket.ts';
 import type { OwnedKind } from './owners.ts';
@@ -37,12 +37,12 @@ export interface Forwarding {
   /** Whether no other host is known, so that no owner has to be looked up. */
   readonly isAlone: boolean;
   /** Marks a request that another host passed on. Throws if its token is not valid. */
-  admit(request: IncomingMessage): void;
+  acceptForwarded(request: IncomingMessage): void;
   /** Returns the other host that owns the object. Undefined if there is no such host. */
-  elsewhere(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
+  otherOwner(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
   readonly host: HostId;
   /** Returns the host that should start a browser for a request. Undefined if none of the remaining hosts can. */
-  place(region: string | undefined, triedHosts: ReadonlySet<HostId>): Peer | 'here' | undefined;
+  chooseHost(region: string | undefined, triedHosts: ReadonlySet<HostId>): Peer | 'here' | undefined;
   /**
    * Returns the region whose hosts must start the browser for a request that names a region. Undefined if any host can.
    */
@@ -56,18 +56,18 @@ export interface Forwarding {
   passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void>;
 }
 
-const rejectAlone = (): Promise<never> => Promise.reject(new Error('there is no other host'));
+const rejectCall = (): Promise<never> => Promise.reject(new Error('there is no other host'));
 
 /** The implementation for a single host. */
 export const noForwarding = (host: HostId): Forwarding => ({
   isAlone: true,
   host,
-  admit: request => admitForwarded(undefined, request),
-  elsewhere: async () => undefined,
-  place: () => 'here',
+  acceptForwarded: request => acceptForwarded(undefined, request),
+  otherOwner: async () => undefined,
+  chooseHost: () => 'here',
   regionFor: () => undefined,
-  pass: rejectAlone,
-  wait: rejectAlone,
+  pass: rejectCall,
+  wait: rejectCall,
   countRefusal: () => {},
-  passUpgrade: rejectAlone,
+  passUpgrade: rejectCall,
 });

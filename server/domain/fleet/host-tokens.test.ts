@@ -17,7 +17,7 @@ const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
 const refuses = (read: () => unknown, why: RegExp): void =>
   assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
 
-test('a token identifies the host that forwarded a request and the client that sent it', () => {
+test('a token identifies the host that passed a request on and the caller that sent the request', () => {
   assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
 });
 

@@ -70,7 +70,7 @@ export class HostTokens {
  * Records that another host passed the request on. A request without a token comes from a client. A request with an
  * invalid token is refused.
  */
-export function admitForwarded(
+export function acceptForwarded(
   tokens: HostTokens | undefined,
   request: Parameters<typeof noteForwarded>[0] & {
     readonly method?: string | undefined;

@@ -5,7 +5,7 @@ import { LINE_HEADER, noteTicket, ticketOf, ticketText } from './line-ticket.ts'
 
 const requestWith = (text: string) => ({ headers: { [LINE_HEADER]: text } });
 
-test('accepts a ticket header from another host, but not from a client', () => {
+test('accepts a ticket header from another host, but not from a caller', () => {
   const ticket = { waitedMs: 3_600_000, turn: 2, place: 7 };
   const request = requestWith(ticketText(ticket));
   assert.equal(ticketOf(request), undefined);

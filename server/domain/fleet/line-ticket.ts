@@ -2,14 +2,14 @@
 // sends it to the host that is to admit the create. Only a request with a valid token of another host may carry a
 // ticket.
 import type { IncomingMessage } from 'node:http';
-import type { Place } from '../../engines/store/rows/line.ts';
+import type { QueuePosition } from '../../engines/store/rows/line.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { Refusal } from '../limits/refusals.ts';
 
 export const LINE_HEADER = 'x-berth-line';
 
 /** A ticket without a place is for a create that has not waited. Such a create comes after all waiters. */
-export interface LineTicket extends Partial<Place> {
+export interface LineTicket extends Partial<QueuePosition> {
   readonly waitedMs: number;
   /**
    * Set if no host admits the create and the operation reports the refusal itself, in a response that is not an HTTP

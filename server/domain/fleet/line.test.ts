@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
-import type { Place } from '../../engines/store/rows/line.ts';
+import type { QueuePosition } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { refusal } from '../limits/refusals.ts';
@@ -17,11 +17,11 @@ function lineWith(rows: object) {
       join: async () => ({ turn: 1, place: 7 }),
       leave: async (place: number) => void left.push(place),
       list: async () => [],
-      keep: async () => {},
+      refresh: async () => {},
       announceMove: async () => {},
       ...rows,
     },
-    fleet: { isAlone: false, look: async () => {}, roomByRegion: new Map() },
+    fleet: { isAlone: false, refreshHosts: async () => {}, roomByRegion: new Map() },
   } as unknown as LineParts); // Contains only the members that the line uses.
   const enter = (signal = new AbortController().signal) =>
     line.enter({
@@ -34,8 +34,8 @@ function lineWith(rows: object) {
 const REFUSED = refusal('host', 1, 1);
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-test('a create that is joining the line when the service stops is refused, and is removed from the line', async () => {
-  const joining = Promise.withResolvers<Place>();
+test('a create that is joining the queue when the service stops is refused, and is removed from the queue', async () => {
+  const joining = Promise.withResolvers<QueuePosition>();
   const { line, left, enter } = lineWith({ join: () => joining.promise });
   const entered = enter();
   line.stop(() => new Error('the service is stopping'));
@@ -44,17 +44,17 @@ test('a create that is joining the line when the service stops is refused, and i
   assert.deepEqual(left, [7]);
 });
 
-test('the row of a create that leaves while the row is being refreshed is removed', async () => {
-  const keeping = Promise.withResolvers<void>();
+test('removes the row of a create whose caller disconnects while the row is being refreshed', async () => {
+  const refreshing = Promise.withResolvers<void>();
   const caller = new AbortController();
-  const { line, clock, left, enter } = lineWith({ keep: () => keeping.promise });
+  const { line, clock, left, enter } = lineWith({ refresh: () => refreshing.promise });
   const entered = enter(caller.signal);
   await nextTurn();
   await clock.advance(1_000);
   caller.abort(new Error('gone'));
   await assert.rejects(entered);
   assert.deepEqual(left, [7]);
-  keeping.resolve();
+  refreshing.resolve();
   await nextTurn();
   assert.deepEqual(left, [7, 7]);
   line.stop(() => new Error('the service is stopping'));

@@ -41,7 +41,7 @@ export interface LineRequest<T> {
 
 export interface LineParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
   readonly rows: LineRows;
-  readonly fleet: Pick<Fleet, 'isAlone' | 'look' | 'roomByRegion'>;
+  readonly fleet: Pick<Fleet, 'isAlone' | 'refreshHosts' | 'roomByRegion'>;
 }
 
 interface Waiter {
@@ -161,17 +161,17 @@ export class Line implements Closeable {
     giveUp: () => void,
     outcomePromise: Promise<unknown>,
   ): void {
-    const timerControl = new AbortController();
-    const hangUp = (): void => removeWaiter(waiter, () => waiter.reject(callerDisconnected()));
-    if (signal.aborted) hangUp();
-    signal.addEventListener('abort', hangUp, { once: true });
-    this.#parts.clock.sleep(waitMs, timerControl.signal).then(
+    const timerController = new AbortController();
+    const onDisconnect = (): void => removeWaiter(waiter, () => waiter.reject(callerDisconnected()));
+    if (signal.aborted) onDisconnect();
+    signal.addEventListener('abort', onDisconnect, { once: true });
+    this.#parts.clock.sleep(waitMs, timerController.signal).then(
       () => removeWaiter(waiter, giveUp),
       () => {},
     );
     const stopLimiting = (): void => {
-      signal.removeEventListener('abort', hangUp);
-      timerControl.abort(new Error('no longer waiting'));
+      signal.removeEventListener('abort', onDisconnect);
+      timerController.abort(new Error('no longer waiting'));
     };
     outcomePromise.then(stopLimiting, stopLimiting);
   }
@@ -182,8 +182,8 @@ export class Line implements Closeable {
     sinceMs,
   }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
     const waitedMs = this.#elapsedSince(sinceMs);
-    const placeInLine = this.#parts.rows.positionOf(row.applicationId, row);
-    return placeInLine.then(
+    const positionPromise = this.#parts.rows.positionOf(row.applicationId, row);
+    return positionPromise.then(
       position => ({ refused, waited: { waitedMs, ...position } }),
       () => ({ refused }),
     );
@@ -201,7 +201,7 @@ export class Line implements Closeable {
       });
       const idleRows = currentWaiters.filter(({ isTrying }) => !isTrying).map(rowOf);
       const tryingRows = currentWaiters.filter(({ isTrying }) => isTrying).map(rowOf);
-      await rows.keep(idleRows, tryingRows).catch(error => this.#logFailure(error));
+      await rows.refresh(idleRows, tryingRows).catch(error => this.#logFailure(error));
       // The row of a waiter that left meanwhile may have been written again.
       const goneRows = idleRows.filter(({ place }) => !this.#waiters.has(place));
       for (const { place } of goneRows) await rows.leave(place).catch(error => this.#logFailure(error));
@@ -213,7 +213,7 @@ export class Line implements Closeable {
   async #serveRound(): Promise<void> {
     const { rows, fleet } = this.#parts;
     if (this.#waiters.size === 0) return;
-    await fleet.look();
+    await fleet.refreshHosts();
     const nextPlaces = nextInLine(await rows.list(ROWS_PER_ROUND_MAX), fleet.roomByRegion);
     for (const place of nextPlaces) {
       const waiter = this.#waiters.get(place);

@@ -27,7 +27,7 @@ export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ l
   if (!fleet.mayDeclareLost) return { lost: 0, ended: 0 };
   const lostHosts = await rows.markLost(fleet.leaseMs);
   for (const hostId of lostHosts) log.warn('fleet.host_lost', { hostId });
-  if (lostHosts.length > 0) await fleet.look();
+  if (lostHosts.length > 0) await fleet.refreshHosts();
   const orphans = await rows.orphans(BATCH);
   await Promise.all(orphans.map(id => endings.end(id, HOST_LOST)));
   await unlockContexts(parts);

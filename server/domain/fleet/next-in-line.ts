@@ -1,16 +1,16 @@
 // Selects the waiting creates that should be tried now, given the free slots of the hosts. The decision is made by the
 // transaction that places a session; this function only avoids attempts that the transaction would refuse. Pure.
-import type { Place, WaitingCreate } from '../../engines/store/rows/line.ts';
+import type { QueuePosition, WaitingCreate } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
-export type WaitingPlace = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
+export type WaitingPlace = QueuePosition & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
 /**
- * Returns the places of the creates to try now. `rows` are in the order of the line. `free` contains the number of free
- * slots in each region.
+ * Returns the places of the creates to try now. `rows` are in the order of the line. `freeSlots` contains the number of
+ * free slots in each region.
  */
-export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
-  const remainingRoom = new Map(free);
+export function nextInLine(rows: readonly WaitingPlace[], freeSlots: ReadonlyMap<string, number>): ReadonlySet<number> {
+  const remainingRoom = new Map(freeSlots);
   const nextPlaces = new Set<number>();
   /** Applications whose first create is waiting for a limit of the application. Their other creates wait behind it. */
   const limitedApplications = new Set<ApplicationId>();

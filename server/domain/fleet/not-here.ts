@@ -27,7 +27,7 @@ export const refusalText = (reportedRefusal: Refusal): string => JSON.stringify(
 /** The refusal that is assumed for a host of the previous version, which reports only that all its slots are in use. */
 const FULL_REFUSAL = refusal('host', 0, 0);
 
-export function refusalIn(text: string): Refusal {
+export function parseRefusal(text: string): Refusal {
   const parsedRefusal = parseJson(text);
   return (isObject(parsedRefusal) ? refusalFrom(parsedRefusal) : undefined) ?? FULL_REFUSAL;
 }

@@ -33,7 +33,7 @@ export class Owners {
    * Returns the other host that owns the object. `application` is the application of the caller, if it is known.
    * Undefined for an object of another application, so that this host responds as if the object did not exist.
    */
-  async elsewhere(kind: OwnedKind, text: string, application?: string): Promise<LivingHost | undefined> {
+  async otherOwner(kind: OwnedKind, text: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;
     const id = text.toLowerCase();
     if (!fleet.hasLease || !isUuid(id) || (kind === 'session' && isHere(id as SessionId))) return undefined;
@@ -67,6 +67,6 @@ export class Owners {
   async #readHostsOnce(id: HostId): Promise<void> {
     if (this.#lookedUpHosts.has(id)) return;
     this.#lookedUpHosts.add(id);
-    await this.#parts.fleet.look();
+    await this.#parts.fleet.refreshHosts();
   }
 }

@@ -25,8 +25,7 @@ const chosen = (
   hosts: readonly LivingHost[],
   region?: string,
   placedCounts = new Map<HostId, number>(),
-): string | undefined =>
-  choose(hosts, { ownHost: OWN, placedByHost: placedCounts, ...(region === undefined ? {} : { region }) });
+): string | undefined => choose(hosts, { ownHost: OWN, placedCounts, ...(region === undefined ? {} : { region }) });
 
 test('chooses the host with the lowest share of used slots', () => {
   assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');

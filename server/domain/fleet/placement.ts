@@ -8,7 +8,7 @@ export interface ChoiceOptions {
   readonly ownHost: HostId;
   readonly region?: string;
   /** Number of sessions that were placed on each host since the use of the hosts was read. */
-  readonly placedByHost: ReadonlyMap<HostId, number>;
+  readonly placedCounts: ReadonlyMap<HostId, number>;
 }
 
 /**
@@ -17,16 +17,16 @@ export interface ChoiceOptions {
  */
 export function choose(
   hosts: readonly LivingHost[],
-  { ownHost, region, placedByHost }: ChoiceOptions,
+  { ownHost, region, placedCounts }: ChoiceOptions,
 ): HostId | undefined {
   const openHosts = hosts.filter(takesSessions);
   const hostsInRegion = region === undefined ? openHosts : openHosts.filter(host => host.region === region);
   const eligibleHosts = hostsInRegion.length > 0 ? hostsInRegion : openHosts;
-  const hostsWithRoom = eligibleHosts.filter(host => roomOf(host, placedByHost) > 0);
+  const hostsWithRoom = eligibleHosts.filter(host => roomOf(host, placedCounts) > 0);
   const candidates = hostsWithRoom.length > 0 ? hostsWithRoom : eligibleHosts;
   const [bestHost] = [...candidates].sort(
     (one, other) =>
-      loadOf(one, placedByHost) - loadOf(other, placedByHost) ||
+      loadOf(one, placedCounts) - loadOf(other, placedCounts) ||
       Number(other.id === ownHost) - Number(one.id === ownHost) ||
       Number(other.warm > 0) - Number(one.warm > 0) ||
       (one.id < other.id ? -1 : 1),

@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 
 /** Limits on the agent's queued commands: their number, and the time for which a command waits. */
 export const WAITING_COMMANDS_MAX = 100;
-export const WAITING_MS = 30_000;
+export const COMMAND_WAIT_MAX_MS = 30_000;
 
 export type AgentInput = 'queue' | 'refuse';
 
@@ -32,7 +32,7 @@ export class AgentQueue {
       return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
     return {
       wait: this.#waitInQueue(
-        refusal(method, `the command was queued for the maximum of ${WAITING_MS / 1000} seconds`, handoff),
+        refusal(method, `the command was queued for the maximum of ${COMMAND_WAIT_MAX_MS / 1000} seconds`, handoff),
       ),
     };
   }
@@ -43,20 +43,20 @@ export class AgentQueue {
   }
 
   #waitInQueue(lateMessage: string): Promise<'pass' | { refuse: string }> {
-    const verdictPromise = Promise.withResolvers<'pass' | { refuse: string }>();
+    const deferredVerdict = Promise.withResolvers<'pass' | { refuse: string }>();
     const settleController = new AbortController();
     const settle = (verdict: 'pass' | { refuse: string }): void => {
       settleController.abort();
       this.#passCallbacks.delete(pass);
-      verdictPromise.resolve(verdict);
+      deferredVerdict.resolve(verdict);
     };
     const pass = (): void => settle('pass');
     this.#passCallbacks.add(pass);
-    this.#clock.sleep(WAITING_MS, settleController.signal).then(
+    this.#clock.sleep(COMMAND_WAIT_MAX_MS, settleController.signal).then(
       () => settle({ refuse: lateMessage }),
       () => {},
     );
-    return verdictPromise.promise;
+    return deferredVerdict.promise;
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Store } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Lease } from './lease.ts';
-import { BY_CLOCK } from './lease-parts.ts';
+import { BY_SERVICE } from './lease-parts.ts';
 
 export interface DeletedConsumersParts {
   readonly store: Pick<Store, 'handoffs'>;
@@ -15,7 +15,7 @@ export async function withdrawFromConsumers({ store, leaseOf }: DeletedConsumers
   for (const { row, isDeleted } of await store.handoffs.listWithoutConsumer()) {
     const lease = leaseOf(row.sessionId);
     if (!lease) continue;
-    await (isDeleted ? lease.cancel(row.id, BY_CLOCK, { kind: 'service' }) : lease.takeBack(row.fence));
+    await (isDeleted ? lease.cancel(row.id, BY_SERVICE, { kind: 'service' }) : lease.takeBack(row.fence));
     withdrawnCount += 1;
   }
   return withdrawnCount;

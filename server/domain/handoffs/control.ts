@@ -6,12 +6,12 @@ import type { HandoffId } from '../../kit/ids.ts';
 export interface Control {
   readonly handoffId: HandoffId;
   /** False if a viewer took control without being asked. */
-  readonly isAsked: boolean;
+  readonly wasRequested: boolean;
   readonly holder: string;
   readonly fence: number;
   readonly expiresAt: Date;
   /** Whether the agent is prevented from reading pages. */
-  readonly masks: boolean;
+  readonly isMasked: boolean;
   readonly allowedOrigins: readonly string[] | undefined;
 }
 
@@ -19,9 +19,9 @@ export interface Control {
 export function controlOf(row: HandoffRow): Control | undefined {
   const { id, origin, status, holder, fence, leaseExpiresAt, record, allowedOrigins } = row;
   if (status !== 'claimed' || holder === undefined || !leaseExpiresAt) return undefined;
-  const isAsked = origin !== 'viewer';
-  const masks = isAsked && record !== 'keep';
-  return { handoffId: id, isAsked, holder, fence, expiresAt: leaseExpiresAt, masks, allowedOrigins };
+  const wasRequested = origin !== 'viewer';
+  const isMasked = wasRequested && record !== 'keep';
+  return { handoffId: id, wasRequested, holder, fence, expiresAt: leaseExpiresAt, isMasked, allowedOrigins };
 }
 
 /** Lets pages navigate only to these origins. Frames inside a page may have any origin. */

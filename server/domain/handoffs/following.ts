@@ -2,7 +2,7 @@
 import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { WAITING_MS } from './agent-queue.ts';
+import { COMMAND_WAIT_MAX_MS } from './agent-queue.ts';
 import { handoffClaimed } from './faults.ts';
 import type { Lease } from './lease.ts';
 import { isOpen } from './view.ts';
@@ -25,7 +25,7 @@ export class HandoffFollower {
   }
 
   /** Returns the row once its status has changed, or the current row after `waitMs`. */
-  async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
+  async waitForChange(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
     return this.#waitUntil(row, waitMs, signal, latest => !isOpen(latest) || latest.status !== row.status);
   }
 
@@ -33,7 +33,7 @@ export class HandoffFollower {
    * Returns the row once the hand-off has ended, or the current row after `waitMs`. By default, waits as long as the
    * hand-off is open.
    */
-  async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
+  async waitForEnd(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
     return this.#waitUntil(row, waitMs, signal, latest => !isOpen(latest));
   }
 
@@ -43,14 +43,14 @@ export class HandoffFollower {
    */
   async waitUntilReturned(session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock, leaseOf } = this.#parts;
-    const untilMs = clock.monotonicMs() + WAITING_MS;
+    const untilMs = clock.monotonicMs() + COMMAND_WAIT_MAX_MS;
     for (;;) {
       signal.throwIfAborted(); // Checked first, because a service that is stopping no longer has the lease.
       const control = leaseOf(session)?.control;
       if (!control) return;
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) throw handoffClaimed({ id: control.handoffId, sessionId: session });
-      await this.#wake(session, leftMs, signal);
+      await this.#sleepUntilChange(session, leftMs, signal);
     }
   }
 
@@ -71,12 +71,12 @@ export class HandoffFollower {
     for (let currentRow = row; ; ) {
       const leftMs = untilMs - clock.monotonicMs();
       if (isExpected(currentRow) || leftMs <= 0 || signal.aborted) return currentRow;
-      await this.#wake(currentRow.sessionId, Math.min(leftMs, POLL_MS), signal);
+      await this.#sleepUntilChange(currentRow.sessionId, Math.min(leftMs, POLL_MS), signal);
       currentRow = (await rows.get(row.applicationId, row.id)) ?? currentRow;
     }
   }
 
-  async #wake(session: SessionId, ms: number, signal: AbortSignal): Promise<void> {
+  async #sleepUntilChange(session: SessionId, ms: number, signal: AbortSignal): Promise<void> {
     const wakeController = new AbortController();
     const subscription = this.#parts.leaseOf(session)?.onChange(() => wakeController.abort());
     await this.#parts.clock.sleep(ms, AbortSignal.any([wakeController.signal, signal])).catch(() => {});

@@ -21,7 +21,7 @@ import { ANONYMOUS, byAgent, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, notFound, roleMissing, scopeMissing } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, AgentCaller, RequestSource } from '../identity/caller.ts';
-import { mint, recogniseSecret } from '../identity/credentials.ts';
+import { mint, recognizeSecret } from '../identity/credentials.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
@@ -44,7 +44,7 @@ export interface PresentedCredentials {
   /** The bearer credential. */
   readonly bearer: string | undefined;
   /** The cookie of the browser that opened the claim link. */
-  readonly browser: string | undefined;
+  readonly browserCookie: string | undefined;
   readonly source: RequestSource;
 }
 
@@ -54,13 +54,13 @@ export interface PresentedCredentials {
  */
 export interface HandoffResult<T> {
   readonly value: T;
-  readonly browser?: { readonly secret: Secret; readonly until: Date };
+  readonly browserCookie?: { readonly secret: Secret; readonly until: Date };
 }
 
 export interface HandoffsParts {
   readonly store: Pick<Store, 'handoffs' | 'sessions' | 'applications'>;
   readonly requests: HandoffRequests;
-  readonly following: Pick<HandoffFollower, 'changed'>;
+  readonly handoffFollower: Pick<HandoffFollower, 'waitForChange'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
   readonly liveSessions: Pick<LiveSessions, 'get'>;
@@ -77,7 +77,7 @@ export class Handoffs {
   }
 
   async request(caller: ApiCaller, appId: string, { sessionId, ...terms }: RequestHandoff): Promise<Handoff> {
-    const application = await this.#application(caller, appId, 'handoffs');
+    const application = await this.#requireApplication(caller, appId, 'handoffs');
     return this.#parts.requests.request(application, sessionId, terms, requesterOf(caller));
   }
 
@@ -87,7 +87,7 @@ export class Handoffs {
     { limit = PAGE_LIMIT_DEFAULT, cursor, status, sessionId }: HandoffsQuery & PageQuery,
   ): Promise<HandoffPage> {
     const { store, cursors } = this.#parts;
-    const application = await this.#application(caller, appId, 'read');
+    const application = await this.#requireApplication(caller, appId, 'read');
     const name: ListName = { list: `handoffs ${status ?? ''} ${sessionId ?? ''}`, owner: ownerOf(caller) };
     const rows = await store.handoffs.list(application, {
       limit: limit + 1,
@@ -111,10 +111,11 @@ export class Handoffs {
     waitSeconds: number,
     signal: AbortSignal,
   ): Promise<HandoffResult<Handoff>> {
-    const { row, browser } = await this.#requireReadable(presentedCredentials, appId, id);
-    const currentRow = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
+    const { row, browserCookie } = await this.#requireReadable(presentedCredentials, appId, id);
+    const currentRow =
+      waitSeconds > 0 ? await this.#parts.handoffFollower.waitForChange(row, 1000 * waitSeconds, signal) : row;
     const context = presentedCredentials.caller?.kind === 'agentKey' ? {} : await this.#contextOf(currentRow);
-    return { value: { ...handoffView(currentRow), ...context }, ...(browser ? { browser } : {}) };
+    return { value: { ...handoffView(currentRow), ...context }, ...(browserCookie ? { browserCookie } : {}) };
   }
 
   async claim(
@@ -122,8 +123,8 @@ export class Handoffs {
     appId: string,
     id: string,
   ): Promise<HandoffResult<ClaimedHandoff>> {
-    const { row, browser, claimer } = await this.#requireClaimable(presentedCredentials, appId, id);
-    return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
+    const { row, browserCookie, claimer } = await this.#requireClaimable(presentedCredentials, appId, id);
+    return { value: await this.claimFor(row, claimer), ...(browserCookie ? { browserCookie } : {}) };
   }
 
   /** Claims the hand-off for a claimer whom the caller of this method has verified. */
@@ -185,7 +186,7 @@ export class Handoffs {
 
   // ---- authorization ------------------------------------------------------------------------------------------------
 
-  async #application(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
+  async #requireApplication(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
     if (caller.kind === 'account') return (await this.#parts.applications.require(caller, appId, right)).id;
     if (caller.applicationId !== appId) throw notFound('Application', appId);
     return caller.applicationId;
@@ -195,13 +196,13 @@ export class Handoffs {
     presentedCredentials: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browserCookie'>> {
     const { caller } = presentedCredentials;
     if (!caller)
       return hasLease(presentedCredentials)
         ? { row: await this.#requireLeased(presentedCredentials, appId, id) }
         : this.#requireLinked(presentedCredentials, appId, id);
-    const application = await this.#application(caller, appId, 'read');
+    const application = await this.#requireApplication(caller, appId, 'read');
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
     if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
     return { row };
@@ -211,15 +212,15 @@ export class Handoffs {
     presentedCredentials: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<HandoffResult<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<HandoffResult<unknown>, 'browserCookie'>> {
     const { caller, source } = presentedCredentials;
     if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
-      const { row, browser } = await this.#requireLinked(presentedCredentials, appId, id);
+      const { row, browserCookie } = await this.#requireLinked(presentedCredentials, appId, id);
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
-      return { row, claimer, ...(browser ? { browser } : {}) };
+      return { row, claimer, ...(browserCookie ? { browserCookie } : {}) };
     }
-    await this.#application(caller, appId, 'handoffs');
+    await this.#requireApplication(caller, appId, 'handoffs');
     const { row } = await this.#requireReadable(presentedCredentials, appId, id);
     if (row.claimableBy !== 'members') throw notForMembers(row);
     if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
@@ -231,30 +232,30 @@ export class Handoffs {
    * the link.
    */
   async #requireLinked(
-    { bearer = '', browser: cookie, source: _ }: PresentedCredentials,
+    { bearer = '', browserCookie: cookie, source: _ }: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browserCookie'>> {
     const { handoffs } = this.#parts.store;
     const application = appId as ApplicationId; // The HTTP entry has checked that the id is a UUID.
     const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
-    const hash = recogniseSecret('handoff_claim', bearer);
+    const hash = recognizeSecret('handoff_claim', bearer);
     if (!row || !hash || !row.claimHash?.equals(hash)) {
       if (row?.claimHash) await handoffs.countWrongSecret(application, row.id, WRONG_SECRETS_MAX);
       throw invalidSecret();
     }
-    const cookieHash = cookie === undefined ? undefined : recogniseSecret('handoff_browser', cookie);
+    const cookieHash = cookie === undefined ? undefined : recognizeSecret('handoff_browser', cookie);
     if (row.claimBrowser) {
       if (!cookieHash || !row.claimBrowser.equals(cookieHash)) throw wrongBrowser(row);
       return { row };
     }
     const secret = mint('handoff_browser');
     if (!(await handoffs.bindBrowser(application, row.id, secret.hash))) throw wrongBrowser(row);
-    return { row, browser: { secret: secret.text, until: row.expiresAt } };
+    return { row, browserCookie: { secret: secret.text, until: row.expiresAt } };
   }
 
   async #requireLeased({ bearer = '' }: PresentedCredentials, appId: string, id: string): Promise<HandoffRow> {
-    const hash = recogniseSecret('handoff_lease', bearer);
+    const hash = recognizeSecret('handoff_lease', bearer);
     if (!hash) throw holderRequired();
     const row = await this.#parts.store.handoffs.byLease(hash);
     if (row && row.id === id && row.applicationId === appId) return row;

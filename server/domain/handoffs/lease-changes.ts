@@ -6,8 +6,8 @@ import type { HandoffId } from '../../kit/ids.ts';
 import type { AuditSource } from '../audit/audit.ts';
 import { notFound } from '../faults.ts';
 import { handoffEnded } from './faults.ts';
-import type { LeaseNews } from './lease-news.ts';
-import { BY_CLOCK, type LeasedSession, type LeaseParts } from './lease-parts.ts';
+import type { LeaseNotifier } from './lease-news.ts';
+import { BY_SERVICE, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 
 /** The fence of the session, locked until the transaction ends. */
 export interface LockedFence {
@@ -22,15 +22,15 @@ type Work<T> = (trx: AtomicTables, locked: LockedFence, open: HandoffRow | undef
 export class LeaseChanges {
   readonly #parts: LeaseParts;
   readonly #session: Pick<LeasedSession, 'id' | 'applicationId'>;
-  readonly #leaseNews: LeaseNews;
+  readonly #notifier: LeaseNotifier;
   /** Changes are made one after another, so that the state in memory is always the state of the last commit. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastChange: Promise<unknown> = Promise.resolve();
   #hasLeft = false;
 
-  constructor(parts: LeaseParts, session: LeasedSession, leaseNews: LeaseNews) {
+  constructor(parts: LeaseParts, session: LeasedSession, notifier: LeaseNotifier) {
     this.#parts = parts;
     this.#session = session;
-    this.#leaseNews = leaseNews;
+    this.#notifier = notifier;
   }
 
   /**
@@ -66,8 +66,8 @@ export class LeaseChanges {
       await onCommitted(result);
       return result;
     };
-    const changeResult = this.#turn.then(change);
-    this.#turn = changeResult.catch(() => {});
+    const changeResult = this.#lastChange.then(change);
+    this.#lastChange = changeResult.catch(() => {});
     return changeResult;
   }
 
@@ -78,7 +78,7 @@ export class LeaseChanges {
     open: HandoffRow,
   ): Promise<{ readonly fence: number; readonly open: HandoffRow | undefined }> {
     if (open.status === 'claimed' && open.origin !== 'viewer') {
-      const row = await this.returnToQueue(trx, fence, open, BY_CLOCK);
+      const row = await this.returnToQueue(trx, fence, open, BY_SERVICE);
       return { fence: row.fence, open: row.status === 'requested' ? row : undefined };
     }
     await trx.handoffs.change(open.id, { ...endedFields('expired', this.#parts.clock.now()), fence: fence + 1 });
@@ -100,7 +100,7 @@ export class LeaseChanges {
     const row = await trx.handoffs.change(open.id, change);
     if (!row) throw notFound('Hand-off', open.id);
     await trx.controls.setFence(this.#session.id, row.fence);
-    await this.#leaseNews.audit(trx, isExpired ? 'handoff.expired' : 'handoff.returned', row, source);
+    await this.#notifier.audit(trx, isExpired ? 'handoff.expired' : 'handoff.returned', row, source);
     return row;
   }
 

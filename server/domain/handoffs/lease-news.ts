@@ -15,7 +15,7 @@ export interface Notice {
   readonly params: JsonObject;
 }
 
-export class LeaseNews {
+export class LeaseNotifier {
   readonly #parts: LeaseParts;
   readonly #session: SessionId;
   readonly #agentListeners = new Set<(notice: Notice) => void>();
@@ -68,13 +68,13 @@ export class LeaseNews {
     for (const notify of [...this.#agentListeners]) notify(notice);
   }
 
-  logNotWritten(error: unknown): void {
+  logWriteFailure(error: unknown): void {
     this.#parts.log.warn('control.end_not_written', { sessionId: this.#session, reason: reason(error) });
   }
 }
 
 /** Fields of every event of a hand-off. */
-export const withFence = (row: HandoffRow): JsonObject => ({ ...handoffFields(row), fence: row.fence });
+export const eventFields = (row: HandoffRow): JsonObject => ({ ...handoffFields(row), fence: row.fence });
 
 /** Fields that identify the hand-off for the agent. */
 export const handoffFields = ({ id, callbackEvent }: HandoffRow): JsonObject => ({

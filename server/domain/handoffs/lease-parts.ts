@@ -24,7 +24,7 @@ export interface LeasedSession {
     /** Blocks documents that the rule does not allow, until the returned handle is closed. */
     restrictNavigations(rule: NavigationRule): Promise<Closeable>;
     /** Discards the console messages of pages so far, so that they are not sent to another client. */
-    forgetConsole(): Promise<void>;
+    discardConsole(): Promise<void>;
   };
   hold(): { close(): void };
 }
@@ -46,4 +46,4 @@ export interface HandoffReport {
   readonly url?: string;
 }
 
-export const BY_CLOCK: AuditSource = { actor: { kind: 'service' } };
+export const BY_SERVICE: AuditSource = { actor: { kind: 'service' } };

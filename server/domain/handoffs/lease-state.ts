@@ -15,7 +15,7 @@ import type { LeasedSession, LeaseParts } from './lease-parts.ts';
  */
 export const VIEWER_GONE_MS = 60_000;
 /** Maximum time that pages have to discard their console messages before a hand-off ends. */
-const FORGET_CONSOLE_MAX_MS = 2_000;
+const DISCARD_CONSOLE_MAX_MS = 2_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
@@ -64,7 +64,7 @@ export class LeaseState {
     return this.#control;
   }
 
-  get isAsked(): boolean {
+  get wasRequested(): boolean {
     return this.#row !== undefined && this.#row.origin !== 'viewer';
   }
 
@@ -85,11 +85,11 @@ export class LeaseState {
   async set(row: HandoffRow | undefined): Promise<void> {
     const ownChangeNumber = ++this.#changeNumber;
     const control = row && controlOf(row);
-    if (this.#control?.masks && !control?.masks) {
+    if (this.#control?.isMasked && !control?.isMasked) {
       this.#isEnding = true;
       this.#timer?.close();
-      const consoleCleared = withTimeout(FORGET_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
-        this.#parts.session.browser.forgetConsole(),
+      const consoleCleared = withTimeout(DISCARD_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
+        this.#parts.session.browser.discardConsole(),
       );
       await consoleCleared.catch(this.#parts.onFailed);
     }
@@ -102,10 +102,10 @@ export class LeaseState {
     this.#row = row;
     this.#control = control;
     // The first live view may be opened at any time during the lease, so the time without a view is not limited yet.
-    if (control && control.fence !== previousState.fence && control.isAsked && this.#attachedViewCount === 0)
+    if (control && control.fence !== previousState.fence && control.wasRequested && this.#attachedViewCount === 0)
       this.#goneAt = undefined;
-    this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
-    if (this.isAsked) this.#hold ??= this.#parts.session.hold();
+    this.#parts.session.setCover(control?.wasRequested && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
+    if (this.wasRequested) this.#hold ??= this.#parts.session.hold();
     else this.#releaseHold();
     if (!control) this.#closeGuard();
     this.#scheduleDue();

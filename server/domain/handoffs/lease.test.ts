@@ -9,9 +9,9 @@ import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
-import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
+import { type AgentInput, COMMAND_WAIT_MAX_MS, WAITING_COMMANDS_MAX } from './agent-queue.ts';
 import { Lease } from './lease.ts';
-import { BY_CLOCK, type LeasedSession } from './lease-parts.ts';
+import { BY_SERVICE, type LeasedSession } from './lease-parts.ts';
 import { VIEWER_GONE_MS } from './lease-state.ts';
 import { LEASE_MS } from './taken-control.ts';
 
@@ -34,7 +34,7 @@ async function setup(
   const rows = new Map<HandoffId, HandoffRow>(stored ? [[stored.id, stored]] : []);
   let fence = stored?.fence ?? 0;
   const findOpen = async () => [...rows.values()].find(({ status }) => status === 'requested' || status === 'claimed');
-  const within = {
+  const trx = {
     controls: {
       lockFence: async () => ({ fence, runs: true }),
       setFence: async (_session: SessionId, next: number) => {
@@ -57,7 +57,7 @@ async function setup(
   const append: EventRows['append'] = async (_session, { type }) => void events.push(type);
   const lease = new Lease(
     {
-      store: { atomically: work => work(within) },
+      store: { atomically: work => work(trx) },
       events: { append },
       audit: { record: async () => {} },
       ...{ clock, log: silentLog },
@@ -66,7 +66,7 @@ async function setup(
       ...{ id, applicationId, hold: () => ({ close: () => {} }), setCover: cover => void covers.push(cover) },
       browser: {
         restrictNavigations: async () => ({ close: () => {} }),
-        forgetConsole: async () => {},
+        discardConsole: async () => {},
         ...browser,
       },
     },
@@ -76,7 +76,7 @@ async function setup(
   return { clock, lease, events, covers, row: (one: HandoffId) => rows.get(one) };
 }
 
-function asked(now: Date): HandoffRow {
+function requestedRow(now: Date): HandoffRow {
   return {
     ...{ id: handoffId, applicationId, sessionId: id, origin: 'api', status: 'requested', instructions: 'x' },
     ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 0 },
@@ -84,7 +84,7 @@ function asked(now: Date): HandoffRow {
   };
 }
 
-const CLAIMER = { kind: 'account', id: 'a', source: BY_CLOCK } as const;
+const CLAIMER = { kind: 'account', id: 'a', source: BY_SERVICE } as const;
 const ACTOR = { kind: 'viewer' } as const;
 
 const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
@@ -93,11 +93,11 @@ const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
 };
 
 describe('control by a viewer', () => {
-  test('passes agent input while no viewer has control', async () => {
+  test('agent input passes while no viewer has control', async () => {
     assert.equal((await setup()).lease.judgeInput('Input.insertText'), 'pass');
   });
 
-  test('is refused to a second viewer, and is granted again to the first viewer with a higher fence', async () => {
+  test('is refused to a second viewer, and is granted to the first viewer again, with a higher fence', async () => {
     const { lease, events } = await setup();
     const first = await lease.take(ANNA);
     assert.equal(await lease.take(BEN), undefined);
@@ -138,7 +138,7 @@ describe('control by a viewer', () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
-    for (let passedMs = 0; passedMs < WAITING_MS; passedMs += LEASE_MS / 2) {
+    for (let elapsedMs = 0; elapsedMs < COMMAND_WAIT_MAX_MS; elapsedMs += LEASE_MS / 2) {
       if (control) await lease.renewTakenControl(control);
       clock.advance(LEASE_MS / 2);
       control = lease.control;
@@ -179,7 +179,7 @@ describe('control by a viewer', () => {
   test('is kept across a restart, and can be taken again only by its holder', async () => {
     const now = new TestClock().now();
     const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
-    const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: addMs(now, LEASE_MS) };
+    const stored: HandoffRow = { ...requestedRow(now), ...taken, holder: ANNA, leaseExpiresAt: addMs(now, LEASE_MS) };
     const { lease } = await setup('queue', stored);
     assert.equal(lease.control?.fence, 7);
     assert.notEqual(lease.judgeInput('Input.insertText'), 'pass');
@@ -200,7 +200,7 @@ describe('control by a viewer', () => {
 describe('a hand-off', () => {
   const requested = async () => {
     const all = await setup();
-    await all.lease.request(asked(all.clock.now()), BY_CLOCK, ACTOR);
+    await all.lease.request(requestedRow(all.clock.now()), BY_SERVICE, ACTOR);
     return all;
   };
 
@@ -212,8 +212,8 @@ describe('a hand-off', () => {
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
     assert.equal(covers.at(-1), 'mask');
     const { fence = 0 } = lease.control ?? {};
-    await assert.rejects(lease.complete(handoffId, fence - 1, { outcome: 'completed' }, BY_CLOCK), /has ended/);
-    await lease.complete(handoffId, fence, { outcome: 'completed' }, BY_CLOCK);
+    await assert.rejects(lease.complete(handoffId, fence - 1, { outcome: 'completed' }, BY_SERVICE), /has ended/);
+    await lease.complete(handoffId, fence, { outcome: 'completed' }, BY_SERVICE);
     assert.equal(await waiting, 'pass');
     assert.equal(covers.at(-1), undefined);
     assert.deepEqual(events, ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
@@ -222,13 +222,13 @@ describe('a hand-off', () => {
 
   test('unmasks the pages and resumes the agent only after the consoles of the pages have been cleared', async () => {
     const forgotten = Promise.withResolvers<void>();
-    const { lease, covers, clock } = await setup('queue', undefined, { forgetConsole: () => forgotten.promise });
-    await lease.request(asked(clock.now()), BY_CLOCK, ACTOR);
+    const { lease, covers, clock } = await setup('queue', undefined, { discardConsole: () => forgotten.promise });
+    await lease.request(requestedRow(clock.now()), BY_SERVICE, ACTOR);
     const { row } = await lease.claim(handoffId, CLAIMER);
     const waiting = waitOf(lease.judgeInput('Runtime.evaluate'));
-    const completed = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_CLOCK);
+    const completed = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_SERVICE);
     await pollUntil(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
-    assert.ok(lease.control?.masks, 'the agent is still held back');
+    assert.ok(lease.control?.isMasked, 'the agent is still held back');
     assert.equal(covers.at(-1), 'mask');
     forgotten.resolve();
     await completed;
@@ -238,7 +238,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('returns to the status requested with a higher fence when its lease ends, and expires at its time limit', async () => {
+  test('is requested again, with a higher fence, when its lease ends, and expires at its time limit', async () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
@@ -272,7 +272,7 @@ describe('a hand-off', () => {
   test('ends control after a restart if its holder opens no live view for a minute', async () => {
     const now = new TestClock().now();
     const claim = { status: 'claimed', holder: ANNA, fence: 1, leaseExpiresAt: addMs(now, 120_000) } as const;
-    const { lease, clock } = await setup('queue', { ...asked(now), ...claim });
+    const { lease, clock } = await setup('queue', { ...requestedRow(now), ...claim });
     clock.advance(VIEWER_GONE_MS - 1_000);
     assert.ok(lease.control);
     clock.advance(2_000);
@@ -283,9 +283,9 @@ describe('a hand-off', () => {
   test('prevents a viewer from taking control, and cannot be requested while a viewer has control', async () => {
     const { lease, clock } = await requested();
     assert.equal(await lease.take(ANNA), undefined);
-    await lease.cancel(handoffId, BY_CLOCK, ACTOR);
+    await lease.cancel(handoffId, BY_SERVICE, ACTOR);
     assert.ok(await lease.take(ANNA));
-    await assert.rejects(lease.request(asked(clock.now()), BY_CLOCK, ACTOR), /controls session/);
+    await assert.rejects(lease.request(requestedRow(clock.now()), BY_SERVICE, ACTOR), /controls session/);
     await lease.close(false);
   });
 

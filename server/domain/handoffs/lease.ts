@@ -15,8 +15,8 @@ import type { AgentInput, InputVerdict } from './agent-queue.ts';
 import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
 import { endedFields, isHeld, LeaseChanges } from './lease-changes.ts';
-import { handoffFields, LeaseNews, type Notice, viewerOf, withFence } from './lease-news.ts';
-import { BY_CLOCK, type Claimer, type HandoffReport, type LeasedSession, type LeaseParts } from './lease-parts.ts';
+import { eventFields, handoffFields, LeaseNotifier, type Notice, viewerOf } from './lease-news.ts';
+import { BY_SERVICE, type Claimer, type HandoffReport, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';
 
@@ -27,7 +27,7 @@ export class Lease {
   readonly #parts: LeaseParts;
   readonly #session: LeasedSession;
   readonly #agentInput: AgentInput;
-  readonly #leaseNews: LeaseNews;
+  readonly #notifier: LeaseNotifier;
   readonly #changes: LeaseChanges;
   readonly #state: LeaseState;
   readonly #takenControl: TakenControl;
@@ -39,15 +39,15 @@ export class Lease {
     this.#parts = parts;
     this.#session = session;
     this.#agentInput = agentInput;
-    this.#leaseNews = new LeaseNews(parts, session.id);
-    this.#changes = new LeaseChanges(parts, session, this.#leaseNews);
+    this.#notifier = new LeaseNotifier(parts, session.id);
+    this.#changes = new LeaseChanges(parts, session, this.#notifier);
     this.#state = new LeaseState({
       ...{ session, clock },
       onDue: row => void this.#handleDue(row),
-      onFailed: error => this.#leaseNews.logNotWritten(error),
+      onFailed: error => this.#notifier.logWriteFailure(error),
     });
-    const [state, changes, leaseNews] = [this.#state, this.#changes, this.#leaseNews];
-    this.#takenControl = new TakenControl({ session, state, changes, news: leaseNews, clock, keyId });
+    const [state, changes, notifier] = [this.#state, this.#changes, this.#notifier];
+    this.#takenControl = new TakenControl({ session, state, changes, notifier, clock, keyId });
   }
 
   /** Continues from the state that a previous process stored. */
@@ -66,8 +66,8 @@ export class Lease {
   }
 
   /** Whether a person was asked to take control. The session waits for this person. */
-  get isAsked(): boolean {
-    return this.#state.isAsked;
+  get wasRequested(): boolean {
+    return this.#state.wasRequested;
   }
 
   /** Calls the listener when control or the open hand-off changes. */
@@ -77,7 +77,7 @@ export class Lease {
 
   /** Calls the listener with each notice for the agent. */
   onNotice(listener: (notice: Notice) => void): { close(): void } {
-    return this.#leaseNews.onNotice(listener);
+    return this.#notifier.onNotice(listener);
   }
 
   /** Whether input that was sent under this fence may still be dispatched. */
@@ -101,7 +101,7 @@ export class Lease {
   judgeInput(method: string): InputVerdict {
     const { control, queue } = this.#state;
     if (!control) return 'pass';
-    return queue.judge(method, this.#agentInput, control.isAsked ? control.handoffId : undefined);
+    return queue.judge(method, this.#agentInput, control.wasRequested ? control.handoffId : undefined);
   }
 
   /** Called when the person in control opens a live view. Close the returned handle when that view closes. */
@@ -128,7 +128,7 @@ export class Lease {
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
     if (this.#settleListeners.size > 0) await this.#waitForInput();
-    if (this.control?.isAsked) return this.#return(fence, { kind: 'viewer' }, BY_CLOCK);
+    if (this.control?.wasRequested) return this.#return(fence, { kind: 'viewer' }, BY_SERVICE);
     await this.#takenControl.end(fence, 'completed', 'control.given_back', { kind: 'viewer' });
   }
 
@@ -142,14 +142,14 @@ export class Lease {
         const requestedHandoff = { ...row, fence };
         await trx.handoffs.insert(requestedHandoff);
         const details = { origin: row.origin, reason: row.reason };
-        await this.#leaseNews.audit(trx, 'handoff.requested', requestedHandoff, source, details);
+        await this.#notifier.audit(trx, 'handoff.requested', requestedHandoff, source, details);
         return requestedHandoff;
       },
       asked => this.#state.set(asked),
     );
-    this.#leaseNews.recordEvent(
+    this.#notifier.recordEvent(
       'handoff.requested',
-      { ...withFence(requestedRow), reason: requestedRow.reason },
+      { ...eventFields(requestedRow), reason: requestedRow.reason },
       actor,
     );
     this.#notifyRequested(requestedRow);
@@ -173,7 +173,7 @@ export class Lease {
         });
         if (!claimedHandoff) throw notFound('Hand-off', id);
         await trx.controls.setFence(this.#session.id, claimedHandoff.fence);
-        await this.#leaseNews.audit(trx, 'handoff.claimed', claimedHandoff, claimer.source);
+        await this.#notifier.audit(trx, 'handoff.claimed', claimedHandoff, claimer.source);
         return claimedHandoff;
       },
       claimedRow => this.#state.set(claimedRow),
@@ -181,11 +181,11 @@ export class Lease {
     try {
       await this.#state.openGuard(row);
     } catch (error) {
-      await this.#return(row.fence, { kind: 'service' }, BY_CLOCK);
+      await this.#return(row.fence, { kind: 'service' }, BY_SERVICE);
       throw error;
     }
-    this.#leaseNews.recordEvent('handoff.claimed', { ...withFence(row), by: claimer.kind }, viewerOf(row));
-    this.#leaseNews.notifyAgents('Berth.handoffClaimed', handoffFields(row));
+    this.#notifier.recordEvent('handoff.claimed', { ...eventFields(row), by: claimer.kind }, viewerOf(row));
+    this.#notifier.notifyAgents('Berth.handoffClaimed', handoffFields(row));
     return { row, token: token.text };
   }
 
@@ -195,7 +195,7 @@ export class Lease {
         if (!isHeld(open, id, fence)) throw staleFence(id);
         const leaseExpiresAt = addMs(this.#parts.clock.now(), 1000 * open.leaseSeconds);
         const renewedRow = await trx.handoffs.change(id, { leaseExpiresAt });
-        await this.#leaseNews.audit(trx, 'handoff.renewed', open, source);
+        await this.#notifier.audit(trx, 'handoff.renewed', open, source);
         return renewedRow;
       },
       // Control may have ended while the change was written.
@@ -210,15 +210,15 @@ export class Lease {
     const { outcome, ...rest } = report;
     if (this.control?.fence === fence) await this.#waitForInput();
     const row = await this.#end(id, fence, { status: outcome, ...rest }, 'handoff.completed', source, { outcome });
-    this.#leaseNews.recordEvent('handoff.completed', { ...withFence(row), outcome }, viewerOf(row));
-    this.#leaseNews.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), ...report });
+    this.#notifier.recordEvent('handoff.completed', { ...eventFields(row), outcome }, viewerOf(row));
+    this.#notifier.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), ...report });
     return row;
   }
 
   /** Cancels the hand-off before its end. The caller has checked the permission. */
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
-    this.#leaseNews.recordEvent('handoff.cancelled', withFence(row), actor);
+    this.#notifier.recordEvent('handoff.cancelled', eventFields(row), actor);
     this.#notifyEnded(row, 'cancelled');
     return row;
   }
@@ -233,7 +233,7 @@ export class Lease {
 
   /** Takes control away from a person who is no longer entitled to it. The hand-off waits for this person again. */
   async takeBack(fence: number): Promise<void> {
-    await this.#return(fence, CLOCK_ACTOR, BY_CLOCK);
+    await this.#return(fence, CLOCK_ACTOR, BY_SERVICE);
   }
 
   // ---- ends ------------------------------------------------------------------------------------------------------------
@@ -243,9 +243,9 @@ export class Lease {
     const row = this.open;
     this.#changes.leave();
     this.#state.stopWaiting();
-    if (hasEnded && row) await this.#endWithSession(row).catch(error => this.#leaseNews.logNotWritten(error));
+    if (hasEnded && row) await this.#endWithSession(row).catch(error => this.#notifier.logWriteFailure(error));
     this.#state.close();
-    this.#leaseNews.close();
+    this.#notifier.close();
   }
 
   async #endWithSession(row: HandoffRow): Promise<void> {
@@ -261,7 +261,7 @@ export class Lease {
   async #handleDue(row: HandoffRow): Promise<void> {
     if (row.status === 'requested') return this.#expire(row.id);
     if (row.origin === 'viewer') return this.#takenControl.end(row.fence, 'expired', 'control.expired', CLOCK_ACTOR);
-    await this.#return(row.fence, CLOCK_ACTOR, BY_CLOCK).catch(error => this.#onLost(row, error));
+    await this.#return(row.fence, CLOCK_ACTOR, BY_SERVICE).catch(error => this.#endLocally(row, error));
   }
 
   /**
@@ -290,7 +290,7 @@ export class Lease {
         const row = await trx.handoffs.change(id, endChange);
         if (!row) throw notFound('Hand-off', id);
         await trx.controls.setFence(this.#session.id, endChange.fence);
-        await this.#leaseNews.audit(trx, action, row, source, details);
+        await this.#notifier.audit(trx, action, row, source, details);
         return row;
       },
       () => this.#state.set(undefined),
@@ -308,18 +308,18 @@ export class Lease {
     );
     if (!row) return;
     const isReturned = row.status === 'requested';
-    this.#leaseNews.recordEvent(isReturned ? 'handoff.returned' : 'handoff.expired', withFence(row), actor);
+    this.#notifier.recordEvent(isReturned ? 'handoff.returned' : 'handoff.expired', eventFields(row), actor);
     if (isReturned) this.#notifyRequested(row);
     else this.#notifyEnded(row, 'expired');
   }
 
   async #expire(id: HandoffId): Promise<void> {
     try {
-      const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_CLOCK);
-      this.#leaseNews.recordEvent('handoff.expired', withFence(row), CLOCK_ACTOR);
+      const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_SERVICE);
+      this.#notifier.recordEvent('handoff.expired', eventFields(row), CLOCK_ACTOR);
       this.#notifyEnded(row, 'expired');
     } catch (error) {
-      this.#leaseNews.logNotWritten(error);
+      this.#notifier.logWriteFailure(error);
       if (this.open?.id === id) await this.#state.set(undefined);
     }
   }
@@ -328,8 +328,8 @@ export class Lease {
    * Ends the lease in this process if the change could not be written to the database. The next change in the database
    * settles the expired lease.
    */
-  async #onLost({ fence }: HandoffRow, error: unknown): Promise<void> {
-    this.#leaseNews.logNotWritten(error);
+  async #endLocally({ fence }: HandoffRow, error: unknown): Promise<void> {
+    this.#notifier.logWriteFailure(error);
     if (this.control?.fence === fence) await this.#state.set(undefined);
   }
 
@@ -340,13 +340,13 @@ export class Lease {
   }
 
   #notifyRequested(row: HandoffRow): void {
-    this.#leaseNews.notifyAgents('Berth.handoffRequested', {
+    this.#notifier.notifyAgents('Berth.handoffRequested', {
       ...handoffFields(row),
       expiresAt: row.expiresAt.toISOString(),
     });
   }
 
   #notifyEnded(row: HandoffRow, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
-    this.#leaseNews.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), outcome });
+    this.#notifier.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), outcome });
   }
 }

@@ -6,7 +6,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import { type HandoffId, type KeyId, newId } from '../../kit/ids.ts';
 import type { Control } from './control.ts';
 import { endedFields, type LeaseChanges } from './lease-changes.ts';
-import type { LeaseNews } from './lease-news.ts';
+import type { LeaseNotifier } from './lease-news.ts';
 import type { LeasedSession } from './lease-parts.ts';
 import type { LeaseState } from './lease-state.ts';
 
@@ -20,7 +20,7 @@ export interface TakenControlParts {
   readonly session: Pick<LeasedSession, 'id' | 'applicationId'>;
   readonly state: LeaseState;
   readonly changes: LeaseChanges;
-  readonly news: LeaseNews;
+  readonly notifier: LeaseNotifier;
   readonly clock: Clock;
   /** The agent key that created the session. */
   readonly keyId: KeyId | undefined;
@@ -35,7 +35,7 @@ export class TakenControl {
 
   /** Gives control to the viewer. Undefined if another person has control, or is asked to take it. */
   async take(holder: string): Promise<Control | undefined> {
-    const { state, changes, news, session, clock } = this.#parts;
+    const { state, changes, notifier, session, clock } = this.#parts;
     const previousHolder = state.control?.holder;
     const row = await changes.make(
       async (trx, { fence, runs }, open) => {
@@ -51,10 +51,10 @@ export class TakenControl {
       row => row && state.set(row),
     );
     if (!row) {
-      news.recordEvent('control.refused', { why: state.row ? 'held' : 'not_running' });
+      notifier.recordEvent('control.refused', { why: state.row ? 'held' : 'not_running' });
       return undefined;
     }
-    if (previousHolder !== holder) news.recordEvent('control.taken', { fence: row.fence });
+    if (previousHolder !== holder) notifier.recordEvent('control.taken', { fence: row.fence });
     return state.control;
   }
 
@@ -80,7 +80,7 @@ export class TakenControl {
     type: 'control.given_back' | 'control.expired',
     actor: Actor,
   ): Promise<void> {
-    const { state, changes, news, session, clock } = this.#parts;
+    const { state, changes, notifier, session, clock } = this.#parts;
     if (state.control?.fence !== fence) return;
     state.dropControl();
     await changes
@@ -89,8 +89,8 @@ export class TakenControl {
         await trx.controls.setFence(session.id, locked.fence + 1);
         await trx.handoffs.change(open.id, { ...endedFields(status, clock.now()), fence: locked.fence + 1 });
       })
-      .catch(error => news.logNotWritten(error));
-    news.recordEvent(type, { fence }, actor);
+      .catch(error => notifier.logWriteFailure(error));
+    notifier.recordEvent(type, { fence }, actor);
     if (!state.control) await state.set(undefined);
   }
 

@@ -39,7 +39,7 @@ export class Host {
   async read(caller: AccountCaller): Promise<HostView> {
     await assertOperator(this.#parts.accounts, caller);
     const { facts, readChecks: loadChecks } = this.#parts;
-    const [now, { checks }] = await Promise.all([this.#reading(), loadChecks()]);
+    const [now, { checks }] = await Promise.all([this.#readSample(), loadChecks()]);
     return {
       ...facts,
       startedAt: this.#startedAt.toISOString(),
@@ -56,12 +56,12 @@ export class Host {
 
   /** Adds a reading, and removes the oldest readings beyond the maximum. */
   async sample(): Promise<Record<string, never>> {
-    this.#samples.push(await this.#reading());
+    this.#samples.push(await this.#readSample());
     this.#samples.splice(0, this.#samples.length - HOST_SAMPLES_MAX);
     return {};
   }
 
-  async #reading(): Promise<HostSample> {
+  async #readSample(): Promise<HostSample> {
     return { at: this.#parts.clock.now().toISOString(), ...(await this.#parts.read()) };
   }
 }

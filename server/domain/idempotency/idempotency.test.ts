@@ -25,9 +25,9 @@ class Table implements IdempotencyRows {
   readonly rows = new Map<string, IdempotencyRow>();
   begun = 0;
 
-  async begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }> {
-    const standing = this.rows.get(row.keyDigest.toString('hex'));
-    if (standing) return { standing };
+  async begin(row: IdempotencyRow): Promise<{ began: true } | { existing: IdempotencyRow }> {
+    const existing = this.rows.get(row.keyDigest.toString('hex'));
+    if (existing) return { existing };
     this.begun++;
     this.rows.set(row.keyDigest.toString('hex'), row);
     return { began: true };
@@ -111,16 +111,16 @@ test('refuses a different request with the same key, even while the first reques
   await first(here, { ...WRITE, key: 'another key', body: {} });
 });
 
-test('refuses an identical request after a wait of 30 seconds, or when its caller disconnects', async () => {
+test('refuses an identical request if the first takes longer than 30 seconds, or if its caller disconnects', async () => {
   const { here } = processes();
   const run = await first(here);
   const late = here.begin(WRITE, signal);
-  const leaver = new AbortController();
-  const left = here.begin(WRITE, leaver.signal);
+  const leavingCaller = new AbortController();
+  const left = here.begin(WRITE, leavingCaller.signal);
   left.catch(() => {});
   late.catch(() => {});
   await idle();
-  leaver.abort(new Error('gone'));
+  leavingCaller.abort(new Error('gone'));
   await assert.rejects(left, isConflict(/is still running/));
   clock.advance(30 * SECOND);
   await assert.rejects(late, isConflict(/is still running/));
@@ -144,14 +144,14 @@ test('after a crash, returns a session that was created, repeats a request that 
   await first(made.here);
   made.rows.change({ sessionId: SESSION });
   assert.deepEqual(await made.at(HERE).begin(WRITE, signal), { again: { sessionId: SESSION } });
-  const nothing = processes();
-  await first(nothing.here);
-  await first(nothing.at(HERE));
-  assert.equal(nothing.rows.begun, 2);
-  const doubt = processes();
-  await first(doubt.here, { ...WRITE, isAtomic: false });
+  const withoutEffect = processes();
+  await first(withoutEffect.here);
+  await first(withoutEffect.at(HERE));
+  assert.equal(withoutEffect.rows.begun, 2);
+  const withUnknownEffect = processes();
+  await first(withUnknownEffect.here, { ...WRITE, isAtomic: false });
   await assert.rejects(
-    doubt.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
+    withUnknownEffect.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
     isConflict(/interrupted, and may have taken effect/),
   );
 });

@@ -119,7 +119,7 @@ export class Idempotency {
         runningRequest.digest = row.requestDigest;
         return { run: new Run(row, this.#parts.rows, forget) };
       }
-      const outcome = await this.#outcomeOf(insertResult.standing, row, isAtomic);
+      const outcome = await this.#outcomeOf(insertResult.existing, row, isAtomic);
       forget();
       return outcome;
     } catch (error) {
@@ -146,10 +146,10 @@ export class Idempotency {
 
   /** Sleeps until the first request has ended or the caller has disconnected, at most `ms`. */
   async #pause(whenEnded: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
-    const timeoutControl = new AbortController();
-    const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, timeoutControl.signal])).catch(() => {});
+    const timeoutController = new AbortController();
+    const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, timeoutController.signal])).catch(() => {});
     await Promise.race(whenEnded ? [timeout, whenEnded] : [timeout]);
-    timeoutControl.abort(new Error('no longer waiting'));
+    timeoutController.abort(new Error('no longer waiting'));
     if (signal.aborted) throw stillRunning();
   }
 

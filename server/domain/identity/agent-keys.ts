@@ -39,7 +39,7 @@ export interface AgentKeysParts {
   /**
    * Called with the hash, in hex, of each credential that has changed. Other processes get revocations from the store.
    */
-  readonly onCredentialChanged: (hash: string, keepsConnections?: boolean) => void;
+  readonly onCredentialChanged: (hash: string, shouldKeepConnections?: boolean) => void;
 }
 
 type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
@@ -149,17 +149,17 @@ export class AgentKeys {
   async end(
     applicationId: ApplicationId,
     keyId: string,
-    keepConnections = false,
+    shouldKeepConnections = false,
     source: AuditSource = BY_OPERATOR,
   ): Promise<void> {
     const row = await this.#requireActive(applicationId, keyId);
     const now = this.#parts.clock.now();
     const isRevoked = await this.#parts.store.atomically(async trx => {
-      const isEnded = await trx.keys.revoke(applicationId, row.id, now, { keepConnections });
+      const isEnded = await trx.keys.revoke(applicationId, row.id, now, { shouldKeepConnections });
       if (isEnded) await this.#record(trx, 'agent_key.revoked', row, source);
       return isEnded;
     });
-    this.#parts.onCredentialChanged(row.hash.toString('hex'), keepConnections);
+    this.#parts.onCredentialChanged(row.hash.toString('hex'), shouldKeepConnections);
     if (!isRevoked) throw notFound('Agent key', keyId);
   }
 
@@ -236,8 +236,10 @@ const tooManyKeys = (): Error => limitReached('active agent keys in this applica
 
 const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
   replacedBy
-    ? fault('key_not_rotatable', `Agent key ${id} was already rotated, and was replaced by ${replacedBy}.`, {
+    ? fault('key_not_rotatable', `Agent key ${id} cannot be rotated again, because it was replaced by ${replacedBy}.`, {
         advice: 'Rotate the newer key, or issue a new key.',
         details: { replacedBy },
       })
-    : fault('key_not_rotatable', `Agent key ${id} has expired or was revoked.`, { advice: 'Issue a new key.' });
+    : fault('key_not_rotatable', `Agent key ${id} cannot be rotated, because it has expired or was revoked.`, {
+        advice: 'Issue a new key.',
+      });

@@ -89,7 +89,7 @@ export class Applications {
     const name: ListName = { list: 'applications', owner: caller.via.id };
     const beforeId = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
     const rows = caller.applicationIds
-      ? await this.#accessibleAmong(caller.accountId, caller.applicationIds, beforeId)
+      ? await this.#listAccessible(caller.accountId, caller.applicationIds, beforeId)
       : await this.#store.applications.list(caller.accountId, {
           limit: limit + 1,
           ...(beforeId ? { before: beforeId } : {}),
@@ -134,7 +134,7 @@ export class Applications {
    * treated as not found (404).
    */
   async require(caller: AccountCaller, id: string, right: Right): Promise<MemberApplication> {
-    const row = await this.#accessible(caller, id);
+    const row = await this.#findAccessible(caller, id);
     if (!row) throw notFound('Application', id);
     if (!hasRight(row.role, right)) throw roleMissing(REQUIRED_ROLE[right]);
     return row;
@@ -149,10 +149,13 @@ export class Applications {
 
   /** Whether the caller can access the application in any role. */
   async canAccess(caller: AccountCaller, id: string): Promise<boolean> {
-    return (await this.#accessible(caller, id)) !== undefined;
+    return (await this.#findAccessible(caller, id)) !== undefined;
   }
 
-  async #accessible({ accountId, applicationIds }: AccountCaller, id: string): Promise<MemberApplication | undefined> {
+  async #findAccessible(
+    { accountId, applicationIds }: AccountCaller,
+    id: string,
+  ): Promise<MemberApplication | undefined> {
     if (!isUuid(id)) return undefined;
     const applicationId = id as ApplicationId; // Checked by isUuid.
     if (applicationIds && !applicationIds.has(applicationId)) return undefined;
@@ -163,7 +166,7 @@ export class Applications {
    * Returns the applications in `ids` that the account can access. A restricted token names at most 50 applications, so
    * they are read one by one.
    */
-  async #accessibleAmong(
+  async #listAccessible(
     accountId: AccountId,
     ids: ReadonlySet<ApplicationId>,
     beforeId: ApplicationId | undefined,

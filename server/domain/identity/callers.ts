@@ -21,7 +21,7 @@ import {
   twoCredentials,
   wrongCredentialKind,
 } from './credential-faults.ts';
-import { type Credential, type CredentialKind, recognise } from './credentials.ts';
+import { type Credential, type CredentialKind, recognize } from './credentials.ts';
 import { parseNotice } from './notices.ts';
 
 const CACHE_MS = 30_000;
@@ -45,8 +45,8 @@ export interface PresentedCredentials {
 }
 
 /** A caller without the source of its request, which differs for each request. */
-type Sourceless<Caller> = Omit<Caller, 'source'>;
-type CachedCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
+type WithoutSource<Caller> = Omit<Caller, 'source'>;
+type CachedCaller = WithoutSource<AgentCaller> | WithoutSource<AccountCaller> | WithoutSource<ConsumerCaller>;
 
 interface KnownCredential {
   readonly caller: CachedCaller;
@@ -78,7 +78,7 @@ const ACCEPTED_KINDS: Readonly<Record<AcceptedCredential, readonly CredentialKin
 /** Records notable uses of credentials. */
 export interface Notices {
   /** An agent key was sent from an address that is not allowed for it. */
-  recordRefusedAddress(caller: Sourceless<AgentCaller>, source: RequestSource): void;
+  recordRefusedAddress(caller: WithoutSource<AgentCaller>, source: RequestSource): void;
   recordFirstUse(account: AccountId, token: TokenProof, source: RequestSource): void;
 }
 
@@ -89,7 +89,7 @@ export class Callers implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #notices: Notices;
-  readonly #cachedCallers = new Map<string, KnownCredential>();
+  readonly #cachedCredentials = new Map<string, KnownCredential>();
   #subscription: Closeable | undefined;
   /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
   #revocations = 0;
@@ -118,7 +118,7 @@ export class Callers implements Closeable {
 
   async close(): Promise<void> {
     await this.#subscription?.close();
-    this.#cachedCallers.clear();
+    this.#cachedCredentials.clear();
   }
 
   async authenticate<Kind extends AcceptedCredential>(
@@ -142,12 +142,12 @@ export class Callers implements Closeable {
   /** Drops a credential from the cache. `hash` is in hex. */
   forget(hash: string): void {
     this.#revocations += 1;
-    this.#cachedCallers.delete(hash);
+    this.#cachedCredentials.delete(hash);
   }
 
   forgetAll(): void {
     this.#revocations += 1;
-    this.#cachedCallers.clear();
+    this.#cachedCredentials.clear();
   }
 
   /**
@@ -157,7 +157,7 @@ export class Callers implements Closeable {
    */
   async #find(credential: Credential): Promise<KnownCredential | undefined> {
     const hexHash = credential.hash.toString('hex');
-    const cachedCredential = this.#cachedCallers.get(hexHash);
+    const cachedCredential = this.#cachedCredentials.get(hexHash);
     const isFresh = cachedCredential && this.#clock.monotonicMs() - cachedCredential.readAtMs < CACHE_MS;
     if (isFresh && isActive(cachedCredential.row, this.#clock.now())) return cachedCredential;
     const revocationsBefore = this.#revocations;
@@ -185,19 +185,21 @@ export class Callers implements Closeable {
     return row && { caller: tokenCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
 
-  #cache(hexHash: string, cachedCaller: KnownCredential): void {
-    this.#cachedCallers.delete(hexHash);
-    this.#cachedCallers.set(hexHash, cachedCaller);
-    const oldestHash = this.#cachedCallers.keys().next().value;
-    if (this.#cachedCallers.size > CACHE_SIZE_MAX && oldestHash !== undefined) this.#cachedCallers.delete(oldestHash);
+  #cache(hexHash: string, knownCredential: KnownCredential): void {
+    this.#cachedCredentials.delete(hexHash);
+    this.#cachedCredentials.set(hexHash, knownCredential);
+    const oldestHash = this.#cachedCredentials.keys().next().value;
+    if (this.#cachedCredentials.size > CACHE_SIZE_MAX && oldestHash !== undefined)
+      this.#cachedCredentials.delete(oldestHash);
   }
 
   /** Records the time and address of the use, at most once a minute and without delaying the request. */
-  #touch(cachedCaller: KnownCredential, source: RequestSource): void {
+  #touch(knownCredential: KnownCredential, source: RequestSource): void {
     const now = this.#clock.now();
-    if (cachedCaller.touchedAt && now.getTime() - cachedCaller.touchedAt.getTime() < USE_RECORD_INTERVAL_MS) return;
-    cachedCaller.touchedAt = now;
-    this.#writeUse(cachedCaller.caller, now, source).catch(error =>
+    if (knownCredential.touchedAt && now.getTime() - knownCredential.touchedAt.getTime() < USE_RECORD_INTERVAL_MS)
+      return;
+    knownCredential.touchedAt = now;
+    this.#writeUse(knownCredential.caller, now, source).catch(error =>
       this.#log.warn('credential.touch', { error: reason(error) }),
     );
   }
@@ -222,14 +224,14 @@ export const sourceOf = ({ ip, userAgent, requestId }: PresentedCredentials): Re
   ...(requestId === undefined ? {} : { requestId }),
 });
 
-const agentCaller = (row: KeyRow): Sourceless<AgentCaller> => ({
+const agentCaller = (row: KeyRow): WithoutSource<AgentCaller> => ({
   kind: 'agentKey',
   applicationId: row.applicationId,
   keyId: row.id,
   scopes: new Set(row.scopes),
 });
 
-const tokenCaller = (row: TokenRow): Sourceless<AccountCaller> => ({
+const tokenCaller = (row: TokenRow): WithoutSource<AccountCaller> => ({
   kind: 'account',
   accountId: row.accountId,
   via: { kind: row.kind === 'developer' ? 'developer_token' : 'personal_token', id: row.id },
@@ -241,7 +243,7 @@ const tokenCaller = (row: TokenRow): Sourceless<AccountCaller> => ({
 
 const ALL_SCOPES: ReadonlySet<string> = new Set(TOKEN_SCOPES);
 
-const humanCaller = (row: HumanSessionRow & { readonly strongestAcr: Acr }): Sourceless<AccountCaller> => ({
+const humanCaller = (row: HumanSessionRow & { readonly strongestAcr: Acr }): WithoutSource<AccountCaller> => ({
   kind: 'account',
   accountId: row.accountId,
   via: {
@@ -257,7 +259,7 @@ const humanCaller = (row: HumanSessionRow & { readonly strongestAcr: Acr }): Sou
 
 const NO_SCOPES: ReadonlySet<string> = new Set();
 
-const consumerCaller = (row: ConsumerSessionRow & { readonly strongestAcr: Acr }): Sourceless<ConsumerCaller> => ({
+const consumerCaller = (row: ConsumerSessionRow & { readonly strongestAcr: Acr }): WithoutSource<ConsumerCaller> => ({
   kind: 'consumer',
   applicationId: row.applicationId,
   providerId: row.providerId,
@@ -295,12 +297,12 @@ function credentialIn(
 ): Credential | undefined {
   const bearerText = bearerIn(presentedCredentials);
   if (bearerText !== undefined) {
-    const credential = recognise(bearerText);
+    const credential = recognize(bearerText);
     if (credential?.kind === 'human_session') throw wrongCredentialKind(expected);
     return credential;
   }
   if (presentedCredentials.cookie === undefined) throw credentialMissing(expected);
-  const credential = recognise(presentedCredentials.cookie);
+  const credential = recognize(presentedCredentials.cookie);
   return credential?.kind === (expected === 'consumer' ? 'consumer_session' : 'human_session') ? credential : undefined;
 }
 

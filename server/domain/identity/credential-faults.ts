@@ -36,7 +36,7 @@ export const credentialMissing = (expected: AcceptedCredential): Error =>
   });
 
 export const twoCredentials = (): Error =>
-  fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', {
+  fault('invalid_credentials', 'The headers Authorization and X-BB-API-Key contain different credentials.', {
     advice: 'Send only one of these headers.',
   });
 

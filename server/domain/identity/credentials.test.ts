@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { isFault } from '../../kit/fault.ts';
 import { parseRange, rangesAllow } from './cidr.ts';
-import { mint, recognise } from './credentials.ts';
+import { mint, recognize } from './credentials.ts';
 import { cleanName, slugOf, withSuffix } from './names.ts';
 import { revisionFrom } from './revisions.ts';
 
@@ -19,7 +19,7 @@ for (const [kind, prefix] of [
     const minted = mint(kind);
     const text = minted.text.reveal();
     assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));
-    assert.deepEqual(recognise(text), { kind, hash: createHash('sha256').update(text).digest() });
+    assert.deepEqual(recognize(text), { kind, hash: createHash('sha256').update(text).digest() });
     assert.equal(minted.prefix, text.slice(0, 8));
     assert.ok(!`${inspect(minted)}${JSON.stringify(minted)}`.includes(text.slice(8)));
   });
@@ -33,12 +33,12 @@ test('does not recognise a credential with one mistyped character', () => {
   const text = mint('agent_key').text.reveal();
   for (let at = 0; at < text.length; at += 1) {
     const other = text[at] === 'x' ? 'y' : 'x';
-    assert.equal(recognise(text.slice(0, at) + other + text.slice(at + 1)), undefined, `at ${at}`);
+    assert.equal(recognize(text.slice(0, at) + other + text.slice(at + 1)), undefined, `at ${at}`);
   }
 });
 
 for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('personal_token').text.reveal()} `])
-  test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognise(text), undefined));
+  test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognize(text), undefined));
 
 const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', '203.0.113.9', true],
@@ -79,14 +79,14 @@ for (const text of ['', '   ', 'x'.repeat(65), 'a\u0000b', 'a\nb', '\u009bx'])
       error => isFault(error, 'invalid_request'),
     ));
 
-test('derives slugs from names', () => {
+test('derives slugs of at most 40 characters, and a random slug if a name has too few usable characters', () => {
   assert.equal(slugOf('Über Shop! 2'), 'uber-shop-2');
   assert.equal(slugOf('x'.repeat(60)).length, 40);
   for (const name of ['日本', '!', 'ab']) assert.match(slugOf(name), /^app-[a-z0-9]{5}$/);
   assert.match(withSuffix('x'.repeat(40)), /^x{34}-[a-z0-9]{5}$/);
 });
 
-test('reads a revision from If-Match', () => {
+test('reads a revision from If-Match, and refuses a missing or malformed header', () => {
   assert.equal(revisionFrom('"3"', 4), 3);
   assert.equal(revisionFrom('*', 4), 4, 'the current revision');
   for (const text of [undefined, '', ' '])

@@ -68,7 +68,7 @@ export function mint(kind: CredentialKind | SecretKind): MintedCredential {
  * Parses a credential. Returns undefined for a text that was never issued. The checksum detects typing errors without a
  * query.
  */
-export function recognise(text: string): Credential | undefined {
+export function recognize(text: string): Credential | undefined {
   const kind = KINDS_BY_PREFIX.get(prefixOf(text) ?? '');
   return kind && { kind, hash: hashOf(text) };
 }
@@ -77,7 +77,7 @@ export function recognise(text: string): Credential | undefined {
  * Returns the hash of a secret that does not authenticate a caller. Undefined for a text that was never issued as a
  * secret of this kind.
  */
-export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefined =>
+export const recognizeSecret = (kind: SecretKind, text: string): Buffer | undefined =>
   prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;
 
 function prefixOf(text: string): string | undefined {

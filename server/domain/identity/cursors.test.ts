@@ -9,7 +9,7 @@ import { Cursors, pageOf } from './cursors.ts';
 const HOUR_MS = 3_600_000;
 const NAME = { list: 'keys', owner: 'a' };
 
-function moving(): Clock & { ms: number } {
+function movableClock(): Clock & { ms: number } {
   const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
   return clock;
 }
@@ -17,7 +17,7 @@ function moving(): Clock & { ms: number } {
 const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
 
 test('returns the id from a cursor for up to a day', () => {
-  const clock = moving();
+  const clock = movableClock();
   const cursors = new Cursors(new Secret('s'.repeat(32)), clock);
   const cursor = cursors.after(NAME, 'id-1');
   clock.ms = 24 * HOUR_MS - 1;
@@ -27,11 +27,11 @@ test('returns the id from a cursor for up to a day', () => {
 });
 
 test('refuses an altered cursor, and a cursor of another list, owner or installation', () => {
-  const cursors = new Cursors(new Secret('s'.repeat(32)), moving());
+  const cursors = new Cursors(new Secret('s'.repeat(32)), movableClock());
   const cursor = cursors.after(NAME, 'id-1');
   refuses(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));
   refuses(() => cursors.read({ ...NAME, owner: 'b' }, cursor));
-  refuses(() => new Cursors(new Secret('t'.repeat(32)), moving()).read(NAME, cursor));
+  refuses(() => new Cursors(new Secret('t'.repeat(32)), movableClock()).read(NAME, cursor));
   refuses(() => cursors.read(NAME, `x${cursor}`));
   for (const text of ['', '.', 'x', 'x.y', 'a.b.c']) refuses(() => cursors.read(NAME, text));
 });

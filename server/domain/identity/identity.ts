@@ -61,14 +61,14 @@ export async function openIdentity(
   const subscription = await store.listen(
     'credential_revoked',
     notice => {
-      const { hash, keepsConnections } = parseNotice(notice);
-      keyUses.handleChange(hash, keepsConnections);
+      const { hash, shouldKeepConnections } = parseNotice(notice);
+      keyUses.handleChange(hash, shouldKeepConnections);
     },
     () => keyUses.invalidateAll(),
   );
-  const onCredentialChanged = (hash: string, keepsOpen = false): void => {
+  const onCredentialChanged = (hash: string, shouldKeepConnections = false): void => {
     callers.forget(hash);
-    keyUses.handleChange(hash, keepsOpen);
+    keyUses.handleChange(hash, shouldKeepConnections);
   };
   const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   return {
@@ -78,7 +78,7 @@ export async function openIdentity(
     tokens: new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies }),
     keyUses,
     forget: onCredentialChanged,
-    tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_INTERVAL_MS, run: () => keyUses.tend() }],
+    tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_INTERVAL_MS, run: () => keyUses.reconcile() }],
     close: async () => {
       await subscription.close();
       await callers.close();

@@ -18,7 +18,7 @@ const SUPPORTED_DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
 const DEFINITION_REFERENCE = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
 
-type Check = (value: Json, path: string, schemas: Schemas) => void;
+type Check = (value: Json, path: string, schemas: SchemaCounter) => void;
 
 /**
  * Throws unless the schema is supported and within bounds.
@@ -28,7 +28,7 @@ export function assertInputSchema(schema: JsonObject, path: string, bytesMax = I
   if (Buffer.byteLength(JSON.stringify(schema)) > bytesMax)
     throw invalidSchema(path, `is larger than ${bytesMax} bytes`);
   assertStorable(schema, path, INPUT_SCHEMA_DEPTH_MAX);
-  new Schemas(schema).count(schema, path);
+  new SchemaCounter(schema).count(schema, path);
 }
 
 /**
@@ -37,7 +37,7 @@ export function assertInputSchema(schema: JsonObject, path: string, bytesMax = I
  */
 function assertStorable(value: Json, path: string, levels: number): void {
   if (typeof value === 'string') assertText(value, path);
-  if (typeof value === 'number' && !Number.isFinite(value)) throw invalidSchema(path, 'is too large');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw invalidSchema(path, 'is a number that is too large');
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) throw invalidSchema(path, `is nested more than ${INPUT_SCHEMA_DEPTH_MAX} levels deep`);
   for (const [name, member] of Object.entries(value)) {
@@ -48,7 +48,7 @@ function assertStorable(value: Json, path: string, levels: number): void {
 
 function assertText(text: string, path: string): void {
   if (text.includes('\0') || !text.isWellFormed())
-    throw invalidSchema(path, 'contains a character that cannot be stored');
+    throw invalidSchema(path, 'contains a character that cannot be stored: NUL or half of a surrogate pair');
 }
 
 interface CountedSchema {
@@ -58,7 +58,7 @@ interface CountedSchema {
 }
 
 /** Counts the schemas of a document, including those that it refers to. Checks every schema while counting. */
-class Schemas {
+class SchemaCounter {
   readonly #definitions: JsonObject;
   readonly #countByName = new Map<string, CountedSchema | 'counting'>();
   #schemaCount = 0;
@@ -85,7 +85,7 @@ class Schemas {
   }
 
   /** Counts the schema that a reference names. Throws if a schema refers to itself, directly or indirectly. */
-  refer(name: string, path: string): void {
+  countReference(name: string, path: string): void {
     const knownCount = this.#countByName.get(name);
     if (knownCount === 'counting') throw invalidSchema(path, 'refers to a schema that contains it');
     if (knownCount !== undefined) {
@@ -138,7 +138,7 @@ const checkPatternMap: Check = (value, path, schemas) => {
 const checkReference: Check = (value, path, schemas) => {
   const name = typeof value === 'string' ? DEFINITION_REFERENCE.exec(value)?.[1] : undefined;
   if (name === undefined) throw invalidSchema(path, 'may only refer to #/$defs/NAME');
-  schemas.refer(name, path);
+  schemas.countReference(name, path);
 };
 
 const checkNames: Check = (value, path) => {
@@ -154,7 +154,7 @@ const checkTypes: Check = (value, path) => {
   const isKnown = (Array.isArray(value) ? requireList(value, path) : [value]).every(
     type => typeof type === 'string' && TYPES.includes(type),
   );
-  if (!isKnown) throw invalidSchema(path, `is not one or more of ${TYPES.join(', ')}`);
+  if (!isKnown) throw invalidSchema(path, `must be one or more of ${TYPES.join(', ')}`);
 };
 
 const checkNumber: Check = (value, path) => {
@@ -191,7 +191,8 @@ const checkPattern: Check = (value, path) => {
   if (value.length > INPUT_SCHEMA_PATTERN_CHARACTERS_MAX)
     throw invalidSchema(path, `is longer than ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters`);
   if (!isRegularExpression(value)) throw invalidSchema(path, 'is not a regular expression');
-  if (hasLookaroundOrReference(value)) throw invalidSchema(path, 'uses lookaround or a backreference');
+  if (hasLookaroundOrReference(value))
+    throw invalidSchema(path, 'uses lookaround or a backreference, which is not supported');
 };
 
 function isRegularExpression(source: string): boolean {

@@ -55,35 +55,35 @@ export class KeyUses {
     const entry = this.#entry(key);
     entry.endListeners.add(end);
     if (!entry.row) entry.isStale = true;
-    void this.tend();
+    void this.reconcile();
     return { close: () => void entry.endListeners.delete(end) };
   }
 
   /**
-   * Called when a key has changed, expired or been revoked. With `keepsConnections`, the open connections of the key
-   * stay open.
+   * Called when a key has changed, expired or been revoked. With `shouldKeepConnections`, the open connections of the
+   * key stay open.
    */
-  handleChange(hash: string, keepsConnections: boolean): void {
+  handleChange(hash: string, shouldKeepConnections: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
       if (entry.row && entry.row.hash.toString('hex') !== hash) continue;
       entry.isStale = true;
-      if (keepsConnections && entry.row) entry.endListeners.clear();
+      if (shouldKeepConnections && entry.row) entry.endListeners.clear();
     }
-    void this.tend();
+    void this.reconcile();
   }
 
   /** Called when notices of changes may have been missed. */
   invalidateAll(): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) entry.isStale = true;
-    void this.tend();
+    void this.reconcile();
   }
 
   /**
    * Closes the connections of keys that are no longer active. If a key cannot be read now, the next call tries again.
    */
-  async tend(): Promise<{ ended: number }> {
+  async reconcile(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {
       if (entry.endListeners.size === 0) continue;

@@ -4,10 +4,10 @@ export interface Notice {
   /** The hash of the credential, in hex. */
   readonly hash: string;
   /** Whether open connections of the key stay open. */
-  readonly keepsConnections: boolean;
+  readonly shouldKeepConnections: boolean;
 }
 
 export function parseNotice(payload: string): Notice {
   const [hash = '', mode] = payload.split(' ');
-  return { hash, keepsConnections: mode === 'keep' };
+  return { hash, shouldKeepConnections: mode === 'keep' };
 }

@@ -23,14 +23,14 @@ import type { Applications } from './applications.ts';
 import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
 import { covers } from './cidr.ts';
 import { cleanRanges, credentialView, futureExpiry, invalidExpiry } from './credential-rules.ts';
-import { mint, recognise } from './credentials.ts';
+import { mint, recognize } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 const REVOCATION_LIMIT = {
   name: 'revocations',
-  what: 'Revocations',
+  what: 'revocations',
   max: 60,
   withinMs: 60_000,
   scope: 'address',
@@ -60,8 +60,8 @@ export class Tokens {
   }
 
   async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
-    refuseWiderScopes(caller, request.scopes);
-    const applicationIds = await this.#restriction(caller, request.applicationIds);
+    assertMayGrant(caller, request.scopes);
+    const applicationIds = await this.#requireApplicationIds(caller, request.applicationIds);
     const boundedRequest = {
       ...request,
       ...this.#bounds(caller, request),
@@ -90,7 +90,7 @@ export class Tokens {
       scopes: [...new Set(request.scopes)],
       cidrAllow: cleanRanges(request.cidrAllow),
       createdAt: now,
-      expiresAt: endOf(request.expiresAt, now),
+      expiresAt: expiryOf(request.expiresAt, now),
       ...(request.applicationIds ? { applicationIds: [...new Set(request.applicationIds)] as ApplicationId[] } : {}),
       ...(issuedBy ? { issuedBy } : {}),
     };
@@ -150,7 +150,7 @@ export class Tokens {
   /** Revokes a token without another credential (RFC 7009). Does nothing if the text is not a valid token. */
   async revokeSent(token: string, source: RequestSource): Promise<void> {
     await this.#revocationTally.take(source.ip);
-    const credential = recognise(token);
+    const credential = recognize(token);
     if (credential?.kind !== 'personal_token' && credential?.kind !== 'developer_token') return;
     const row = await this.#parts.store.tokens.byHash(credential.hash);
     if (!row) return;
@@ -187,7 +187,7 @@ export class Tokens {
   }
 
   /** Returns the applications to which a new token is restricted: the requested ones, or those of the caller. */
-  async #restriction(
+  async #requireApplicationIds(
     caller: AccountCaller,
     requestedIds: readonly string[] | undefined,
   ): Promise<string[] | undefined> {
@@ -242,11 +242,13 @@ function defaultExpiry({ expiresAt }: AccountCaller, now: Date): string {
   return (expiresAt && expiresAt < expiryDate ? expiresAt : expiryDate).toISOString();
 }
 
-function endOf(requestedEnd: string | undefined, now: Date): Date {
-  const expiryDate = futureExpiry(requestedEnd, now) ?? addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
-  const latestEnd = addMs(now, TOKEN_LIFETIME_DAYS_MAX * DAY_MS);
-  if (expiryDate > latestEnd)
-    throw invalidExpiry(`is more than ${TOKEN_LIFETIME_DAYS_MAX} days ahead; the latest is ${latestEnd.toISOString()}`);
+function expiryOf(requestedExpiry: string | undefined, now: Date): Date {
+  const expiryDate = futureExpiry(requestedExpiry, now) ?? addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
+  const latestExpiry = addMs(now, TOKEN_LIFETIME_DAYS_MAX * DAY_MS);
+  if (expiryDate > latestExpiry)
+    throw invalidExpiry(
+      `is more than ${TOKEN_LIFETIME_DAYS_MAX} days ahead; the latest is ${latestExpiry.toISOString()}`,
+    );
   return expiryDate;
 }
 
@@ -255,7 +257,7 @@ const notAToken = (): Error =>
     advice: 'To read the account of the person who is signed in, send GET /v1/account.',
   });
 
-function refuseWiderScopes(caller: AccountCaller, scopes: readonly string[]): void {
+function assertMayGrant(caller: AccountCaller, scopes: readonly string[]): void {
   const refusedScopes = scopes.filter(scope => scope === UNGRANTABLE_SCOPE || !caller.scopes.has(scope));
   if (refusedScopes.length === 0) return;
   throw fault('permission_denied', `This credential cannot grant ${refusedScopes.join(', ')}.`, {

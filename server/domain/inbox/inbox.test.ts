@@ -8,7 +8,7 @@ import { Inbox, type InboxParts } from './inbox.ts';
 test('a waiting request reads the counts every 15 seconds while nothing changes', async () => {
   const clock = new ManualClock();
   const readAtMs: number[] = [];
-  const following = await ChangeFollower.open('inbox_changed', {
+  const changeFollower = await ChangeFollower.open('inbox_changed', {
     store: { listen: async () => ({ close: () => {} }) },
     clock,
   });
@@ -22,7 +22,7 @@ test('a waiting request reads the counts every 15 seconds while nothing changes'
         applicationsOf: async () => [],
       },
     } as unknown as InboxParts['store'], // Contains only the members that `read` uses.
-    following,
+    changeFollower,
     clock,
   });
   const caller = { accountId: 'ada' } as unknown as HumanCaller;
@@ -31,5 +31,5 @@ test('a waiting request reads the counts every 15 seconds while nothing changes'
   await clock.advance(55_000, 1_000);
   assert.deepEqual((await answer).applications, []);
   assert.deepEqual(readAtMs, [0, 0, 15_000, 30_000, 45_000, 55_000]);
-  await following.close();
+  await changeFollower.close();
 });

@@ -35,7 +35,7 @@ export const INBOX_ROLES: InboxRoles = {
 
 export interface InboxParts {
   readonly store: Pick<Store, 'inbox' | 'accounts'>;
-  readonly following: ChangeFollower;
+  readonly changeFollower: ChangeFollower;
   readonly clock: Clock;
 }
 
@@ -47,7 +47,7 @@ export class Inbox {
   }
 
   async read({ accountId }: HumanCaller, { wait = 0, since }: InboxQuery, signal: AbortSignal): Promise<InboxView> {
-    const { following } = this.#parts;
+    const { changeFollower } = this.#parts;
     const firstView = await this.#readCounts(accountId);
     if (wait === 0) return firstView;
     const knownState = since ?? firstView.state;
@@ -60,7 +60,7 @@ export class Inbox {
       isChanged: ({ state }) => state !== knownState,
       pollMs: POLL_MS,
     };
-    return following.awaitChange(firstView, followedValue, wait, signal);
+    return changeFollower.awaitChange(firstView, followedValue, wait, signal);
   }
 
   async readNotifications({ accountId }: HumanCaller): Promise<NotificationsView> {

@@ -50,7 +50,7 @@ function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
   return { task, said };
 }
 
-test('a member whose e-mail cannot be written is postponed, and the members after them get theirs', async () => {
+test('postpones an e-mail that cannot be written, and sends the e-mails of the other members', async () => {
   const { task, said } = taskFor({
     broken: new Error('the definition cannot be read'),
     limited: fault('rate_limited', 'Too many e-mails.'),

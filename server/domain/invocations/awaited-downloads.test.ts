@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { type ArrivedDownloads, AwaitedDownloads } from './awaited-downloads.ts';
+import { AwaitedDownloads, type DownloadsOutcome } from './awaited-downloads.ts';
 
 const session = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 
@@ -13,14 +13,14 @@ function download(guid: string, state: DownloadRow['state']): DownloadRow {
 }
 
 /** Waits up to a second for downloads. They begin before the first check, and end after `completeAfterMs`. */
-async function arrived({ completeAfterMs }: { completeAfterMs: number }): Promise<ArrivedDownloads> {
+async function awaitDownloads({ completeAfterMs }: { completeAfterMs: number }): Promise<DownloadsOutcome> {
   const clock = new TestClock();
   let rows: DownloadRow[] = [];
   const parts = { rows: { ofSession: async () => rows }, clock, assertRunning: async () => {} };
   const downloads = await AwaitedDownloads.from(parts, session);
   const beganMs = clock.monotonicMs();
   rows = [download('one', 'complete'), download('two', 'running')];
-  const isOver = downloads.next({ session, untilMs: beganMs + 1_000, signal: new AbortController().signal });
+  const outcomePromise = downloads.next({ session, untilMs: beganMs + 1_000, signal: new AbortController().signal });
   const elapse = async (): Promise<void> => {
     for (let ms = 0; ms < 3_000; ms += 100) {
       await new Promise(done => setImmediate(done));
@@ -28,13 +28,13 @@ async function arrived({ completeAfterMs }: { completeAfterMs: number }): Promis
       clock.advance(100);
     }
   };
-  const [outcome] = await Promise.all([isOver, elapse()]);
+  const [outcome] = await Promise.all([outcomePromise, elapse()]);
   return outcome;
 }
 
-test('returns the files when all are complete, also at the end of the time limit', async () => {
+test('returns the files when all downloads are complete, even shortly before the time limit', async () => {
   for (const completeAfterMs of [200, 900]) {
-    const outcome = await arrived({ completeAfterMs });
+    const outcome = await awaitDownloads({ completeAfterMs });
     assert.ok('files' in outcome, JSON.stringify(outcome));
     assert.equal(outcome.files.length, 2);
   }
@@ -47,15 +47,15 @@ test('returns the files if the last download began shortly before the time limit
   const parts = { rows: { ofSession: async () => rows }, clock, assertRunning: async () => {} };
   const downloads = await AwaitedDownloads.from(parts, session);
   rows = [download('one', 'complete')];
-  const isOver = downloads.next({ session, untilMs, signal: new AbortController().signal });
+  const outcomePromise = downloads.next({ session, untilMs, signal: new AbortController().signal });
   await new Promise(done => setImmediate(done));
   clock.advance(100);
-  const outcome = await isOver;
+  const outcome = await outcomePromise;
   assert.ok('files' in outcome, JSON.stringify(outcome));
 });
 
 test('names the downloads that are still running at the end of the time limit', async () => {
-  const outcome = await arrived({ completeAfterMs: 10_000 });
+  const outcome = await awaitDownloads({ completeAfterMs: 10_000 });
   assert.ok('failed' in outcome);
   assert.deepEqual(outcome.failed, {
     code: 'timeout',

@@ -14,7 +14,7 @@ const POLL_MS = 100;
 const QUIET_MS = 500;
 /** Maximum number of files per call. */
 export const DOWNLOADS_MAX = 100;
-const NAME_CHARACTERS_SHOWN = 100;
+const NAME_CHARACTERS_MAX = 100;
 
 export interface AwaitedDownloadsParts {
   readonly rows: Pick<DownloadRows, 'ofSession'>;
@@ -31,7 +31,7 @@ export interface DownloadWait {
 }
 
 /** `failed` is the error of the wait. It is returned unless every file is complete. */
-export type ArrivedDownloads =
+export type DownloadsOutcome =
   | { readonly files: readonly JsonObject[] }
   | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
 
@@ -55,7 +55,7 @@ export class AwaitedDownloads {
    * Resolves when all downloads that began since the previous call are complete, and no new download has begun for
    * `QUIET_MS` or the time is over. If this is not possible, resolves with the error.
    */
-  async next({ session, untilMs, signal }: DownloadWait): Promise<ArrivedDownloads> {
+  async next({ session, untilMs, signal }: DownloadWait): Promise<DownloadsOutcome> {
     const { rows, clock, assertRunning } = this.#parts;
     let previousRows: readonly DownloadRow[] = [];
     let quietSinceMs = clock.monotonicMs();
@@ -83,7 +83,7 @@ export class AwaitedDownloads {
     }
   }
 
-  #takeArrived(arrivedRows: readonly DownloadRow[]): ArrivedDownloads {
+  #takeArrived(arrivedRows: readonly DownloadRow[]): DownloadsOutcome {
     for (const { guid } of arrivedRows) this.#knownIds.add(guid);
     return { files: arrivedRows.map(toJson) };
   }
@@ -98,9 +98,9 @@ const toJson = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }
   createdAt: createdAt.toISOString(),
 });
 
-const failedOutcome = (code: string, message: string): ArrivedDownloads => ({ failed: { code, message } });
+const failedOutcome = (code: string, message: string): DownloadsOutcome => ({ failed: { code, message } });
 
-const quotedName = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_CHARACTERS_SHOWN));
+const quotedName = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_CHARACTERS_MAX));
 
 const failureReason = ({ failure, state }: DownloadRow): string =>
   failure ?? (state === 'removed' ? 'it was deleted' : 'it was interrupted');

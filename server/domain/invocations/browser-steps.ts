@@ -173,17 +173,20 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
 export function stepsOutput(
   givenSteps: readonly GivenStep[],
   { results, ...place }: StepsOutcome,
-  { downloaded, handedOver }: { readonly downloaded: StepDownloads; readonly handedOver: StepHandoffs },
+  {
+    downloadsByStep,
+    handoffsByStep,
+  }: { readonly downloadsByStep: StepDownloads; readonly handoffsByStep: StepHandoffs },
 ) {
   const files: NewFile[] = [];
   const downloads: JsonObject[] = [];
   const stepResults = givenSteps.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
-    if (step.do === 'handoff') return { do: step.do, ...handoffIn(handedOver.get(index)) };
+    if (step.do === 'handoff') return { do: step.do, ...handoffIn(handoffsByStep.get(index)) };
     if (step.do === 'download') {
       const first = downloads.length;
-      downloads.push(...(downloaded.get(index) ?? []));
+      downloads.push(...(downloadsByStep.get(index) ?? []));
       return { do: step.do, downloads: downloads.slice(first).map((_, number) => first + number) };
     }
     if (step.do === 'extract') return { do: step.do, fields: values ?? {} };
@@ -192,7 +195,7 @@ export function stepsOutput(
     const content = firstBytes(text, step.maxBytes ?? STEP_CONTENT_BYTES_MAX);
     return { do: step.do, content, truncated: isCut === true || content.length < text.length };
   });
-  return { output: { ...place, results: stepResults, ...(downloaded.size > 0 ? { downloads } : {}) }, files };
+  return { output: { ...place, results: stepResults, ...(downloadsByStep.size > 0 ? { downloads } : {}) }, files };
 }
 
 const handoffIn = (row: Pick<HandoffRow, 'id' | 'note'> | undefined): JsonObject => ({

@@ -21,7 +21,7 @@ type Input = Static<(typeof MANAGED_OPERATIONS)['browser.handoff']['input']>;
 export interface CallHandoffsParts {
   readonly sessions: Pick<Sessions, 'read'>;
   readonly requests: Pick<HandoffRequests, 'assertPossible' | 'request'>;
-  readonly following: Pick<HandoffFollower, 'ended'>;
+  readonly handoffFollower: Pick<HandoffFollower, 'waitForEnd'>;
   readonly rows: Pick<HandoffRows, 'get'>;
 }
 
@@ -89,7 +89,7 @@ export class CallHandoffs {
     signal: AbortSignal,
     id?: HandoffId,
   ): Promise<HandoffRow> {
-    const { requests, rows, following } = this.#parts;
+    const { requests, rows, handoffFollower } = this.#parts;
     const { applicationId, keyId } = caller;
     let row = id && (await rows.get(applicationId, id));
     if (!row) {
@@ -99,7 +99,7 @@ export class CallHandoffs {
       row = await rows.get(applicationId, requestedHandoff.id as HandoffId);
       if (!row) throw notFound('Hand-off', requestedHandoff.id);
     }
-    const endedRow = await following.ended(row, signal);
+    const endedRow = await handoffFollower.waitForEnd(row, signal);
     signal.throwIfAborted();
     return endedRow;
   }

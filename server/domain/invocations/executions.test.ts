@@ -32,7 +32,7 @@ const executionsWith = (parts: object): Executions =>
     ...parts,
   } as unknown as ExecutionsParts);
 
-test('does not run a call with the effect read that is cancelled while its start is written', async () => {
+test('does not run a read call that is cancelled while its start is being recorded', async () => {
   const ended = Promise.withResolvers<InvocationEnd>();
   let runs = 0;
   const executions: Executions = executionsWith({
@@ -63,7 +63,7 @@ test('does not run a call with the effect read that is cancelled while its start
 
 const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
 
-test('leaves a recovered call with the effect read to the next process if the service stops while the call waits', async () => {
+test('leaves a recovered read call to the next process if the service stops while the call is waiting', async () => {
   const waiting = Promise.withResolvers<void>();
   const ends: InvocationEnd[] = [];
   const executions = executionsWith({
@@ -86,7 +86,7 @@ test('leaves a recovered call with the effect read to the next process if the se
   assert.deepEqual(ends, []);
 });
 
-test('a call whose input can no longer be opened ends as failed, and the calls behind it are run again', async () => {
+test('ends a recovered call as failed if its input cannot be opened, and still runs the calls after it', async () => {
   const ends: InvocationEnd[] = [];
   const started = Promise.withResolvers<unknown>();
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };

@@ -86,9 +86,9 @@ interface RunningInvocation {
    * not by this process.
    */
   readonly ended: PromiseWithResolvers<InvocationRow | undefined>;
-  readonly abort: AbortController;
+  readonly abortController: AbortController;
   readonly effect: InvocationRow['effect'];
-  readonly isContinued: boolean;
+  readonly isResumable: boolean;
   /** Whether the effect may have begun. */
   mayHaveBegun: boolean;
 }
@@ -128,7 +128,7 @@ export class Executions {
   }
 
   /** Runs `work`, which inserts and starts an invocation. Meanwhile, `recover` ignores this invocation. */
-  async holding<T>(id: InvocationId, work: () => Promise<T>): Promise<T> {
+  async runHeld<T>(id: InvocationId, work: () => Promise<T>): Promise<T> {
     this.#heldIds.add(id);
     try {
       return await work();
@@ -169,24 +169,24 @@ export class Executions {
     running: RunningInvocation,
     undo?: () => Promise<void>,
   ): Promise<void> {
-    const { abort, ended } = running;
-    const finish = (endedInvocation?: InvocationRow): void => {
+    const { abortController, ended } = running;
+    const finish = (endedRow?: InvocationRow): void => {
       this.#running.delete(row.id);
-      ended.resolve(endedInvocation);
+      ended.resolve(endedRow);
     };
     try {
       if (this.#isClosed) throw serviceStopping(); // `close` stopped only calls that ran at that time.
-      const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
-      const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
+      const prepared = await this.#prepare(caller, row, operation, input, abortController.signal);
+      const dispatchedRow = await this.#dispatch(row, prepared, running).catch(async error => {
         const sessionRelease = this.#release(prepared);
         // A cancellation does not wait for the end of the session.
         if (!(error instanceof CancelledError)) await sessionRelease;
         throw error;
       });
-      if (dispatched) void this.#run(dispatched, prepared, abort).then(finish, () => finish());
+      if (dispatchedRow) void this.#run(dispatchedRow, prepared, abortController).then(finish, () => finish());
       else await this.#release(prepared).finally(() => finish());
     } catch (error) {
-      const { reason: abortReason } = abort.signal;
+      const { reason: abortReason } = abortController.signal;
       if (abortReason instanceof CancelledError) return finish(await this.#endCancelled(row, operation, abortReason));
       try {
         await undo?.();
@@ -222,7 +222,7 @@ export class Executions {
     { session }: PreparedCall,
     running: RunningInvocation,
   ): Promise<InvocationRow | undefined> {
-    running.abort.signal.throwIfAborted();
+    running.abortController.signal.throwIfAborted();
     running.mayHaveBegun = true;
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
@@ -248,7 +248,7 @@ export class Executions {
    * Resolves when the invocation has ended, with its row if this process wrote the end. Resolves at once if the
    * invocation is not running in this process.
    */
-  ended(id: InvocationId): Promise<InvocationRow | undefined> {
+  whenEnded(id: InvocationId): Promise<InvocationRow | undefined> {
     return this.#running.get(id)?.ended.promise ?? Promise.resolve(undefined);
   }
 
@@ -256,7 +256,7 @@ export class Executions {
    * Resolves when the invocation has been started, or has ended. Resolves at once if it is not running in this process.
    * @throws Fault the refusal, if nothing was started and the row was removed.
    */
-  async started(id: InvocationId): Promise<void> {
+  async whenStarted(id: InvocationId): Promise<void> {
     await this.#running.get(id)?.started.promise;
   }
 
@@ -276,7 +276,7 @@ export class Executions {
   cancel(id: InvocationId): boolean {
     const running = this.#running.get(id);
     if (!running || (running.mayHaveBegun && running.effect !== 'read')) return false;
-    running.abort.abort(new CancelledError('The invocation was cancelled.'));
+    running.abortController.abort(new CancelledError('The invocation was cancelled.'));
     return true;
   }
 
@@ -312,12 +312,12 @@ export class Executions {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const stop = (one: RunningInvocation): void => one.abort.abort(serviceStopping());
+    const stop = (one: RunningInvocation): void => one.abortController.abort(serviceStopping());
     const runningInvocations = [...this.#running.values()];
-    for (const one of runningInvocations.filter(({ effect, isContinued }) => effect === 'read' || isContinued))
+    for (const one of runningInvocations.filter(({ effect, isResumable }) => effect === 'read' || isResumable))
       stop(one);
     const effectfulInvocations = runningInvocations.filter(
-      ({ effect, isContinued }) => effect !== 'read' && !isContinued,
+      ({ effect, isResumable }) => effect !== 'read' && !isResumable,
     );
     const effectsEnded = Promise.all(effectfulInvocations.map(({ ended }) => ended.promise)).then(() => {});
     if (effectfulInvocations.length > 0)
@@ -331,10 +331,10 @@ export class Executions {
     const operation = await catalogue.findRevision(row.applicationId, row.operationId, row.operationRevision);
     const hasIdempotencyKey = operation?.kind === 'http' && sendsIdempotencyKey(operation);
     const endOptions = operation ? inputRetentionOf(operation) : {};
-    const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
+    const mayRunAgain = isResumable(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME_ERROR, endOptions);
-    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row))
+    if (row.attempts >= ATTEMPTS_MAX && !isResumable(row))
       return this.endUnstarted(row, 'failed', INTERRUPTED_ERROR, endOptions);
     // An invocation that cannot be run again ends as failed, or with an unknown outcome if its effect may have begun.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
@@ -345,7 +345,7 @@ export class Executions {
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
     if (operation.kind !== 'http') await managed.releaseLeftoverSessions(caller, row.id);
     const input = await this.#openInput(row);
-    if (!input) return this.endUnstarted(row, state, INPUT_UNREADABLE, endOptions);
+    if (!input) return this.endUnstarted(row, state, INPUT_UNREADABLE_ERROR, endOptions);
     try {
       await this.start(caller, row, operation, input);
     } catch (error) {
@@ -369,11 +369,15 @@ export class Executions {
   }
 
   /** Runs the invocation. Returns the ended row if the end was written. */
-  async #run(row: InvocationRow, prepared: PreparedCall, abort: AbortController): Promise<InvocationRow | undefined> {
+  async #run(
+    row: InvocationRow,
+    prepared: PreparedCall,
+    abortController: AbortController,
+  ): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
-    const { signal } = abort;
+    const { signal } = abortController;
     const endController = new AbortController();
-    void this.#watchCost(row, prepared, abort, endController.signal);
+    void this.#watchCost(row, prepared, abortController, endController.signal);
     try {
       const outcome = await this.#storeOutput(row, await rejectOnAbort(signal, () => prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
@@ -446,14 +450,16 @@ export class Executions {
   async #watchCost(
     row: InvocationRow,
     { session }: PreparedCall,
-    abort: AbortController,
+    abortController: AbortController,
     endSignal: AbortSignal,
   ): Promise<void> {
     const { clock, rates } = this.#parts;
     if (row.reserved === 0 || !session?.ownSessionSince) return;
     while (!endSignal.aborted) {
       if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
-        return abort.abort(new CostLimitError(`The call reached its limit of ${row.reserved} micro-credits.`));
+        return abortController.abort(
+          new CostLimitError(`The call reached its limit of ${row.reserved} micro-credits.`),
+        );
       await clock.sleep(COST_CHECK_MS, endSignal).catch(() => {}); // Rejects when the call is over.
     }
   }
@@ -523,15 +529,15 @@ export class Executions {
  * Whether the invocation waits for a hand-off, which is stored in a row. If so, the next process continues the wait,
  * however often the service restarts.
  */
-const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
+const isResumable = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 
 function runningOf(row: InvocationRow): RunningInvocation {
   const started = Promise.withResolvers<void>();
   started.promise.catch(() => {}); // There may be no caller that waits for the start.
   return {
-    ...{ started, ended: Promise.withResolvers<InvocationRow | undefined>(), abort: new AbortController() },
-    ...{ effect: row.effect, isContinued: isContinued(row), mayHaveBegun: row.state === 'dispatched' },
+    ...{ started, ended: Promise.withResolvers<InvocationRow | undefined>(), abortController: new AbortController() },
+    ...{ effect: row.effect, isResumable: isResumable(row), mayHaveBegun: row.state === 'dispatched' },
   };
 }
 
@@ -570,7 +576,7 @@ const KEY_INACTIVE_ERROR: InvocationError = {
   ...errorOf('invalid_credentials', 'The agent key expired or was revoked before the operation started.', false),
   phase: 'before',
 };
-const INPUT_UNREADABLE: InvocationError = {
+const INPUT_UNREADABLE_ERROR: InvocationError = {
   ...errorOf('internal', 'The stored input of the call can no longer be read.', false),
   phase: 'before',
 };

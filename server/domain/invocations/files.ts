@@ -1,5 +1,5 @@
 // Files that invocations produced. They are stored like downloads, and served by signed links.
-import { OUTPUT_DAYS } from '../../../contract/invocations.ts';
+import { OUTPUT_RETENTION_DAYS } from '../../../contract/invocations.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
@@ -93,8 +93,8 @@ export class InvocationFiles {
   }
 
   /** Returns the output with new links to its files. */
-  shown(row: InvocationRow): JsonObject | undefined {
-    const output = this.#withDownloads(row);
+  outputWithLinks(row: InvocationRow): JsonObject | undefined {
+    const output = this.#withDownloadLinks(row);
     const files = filesOf(row);
     if (files.length === 0) return output;
     const linkedFiles = files.map((file, index) => this.#withLink(row, file, index));
@@ -105,7 +105,7 @@ export class InvocationFiles {
   }
 
   /** Adds links to files that the browser downloaded, which are kept with the other downloads of the session. */
-  #withDownloads({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
+  #withDownloadLinks({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
     if (kind === 'http' || !Array.isArray(output?.downloads)) return output;
     const addLink = (file: Json): Json => {
       if (!isObject(file) || typeof file.id !== 'string') return file;
@@ -155,7 +155,7 @@ export class InvocationFiles {
 const partNameOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
 const PART_PATTERN = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
-export const OUTPUT_RETENTION_MS = OUTPUT_DAYS * 24 * 3_600_000;
+export const OUTPUT_RETENTION_MS = OUTPUT_RETENTION_DAYS * 24 * 3_600_000;
 
 /**
  * Returns the files that an invocation stored. Empty for an HTTP operation: its output is the response of a service,

@@ -32,13 +32,17 @@ function setup(refused: number) {
     keys: { get: async () => ({ grants: [{ operationId: 'browser.content' }] }) },
     catalogue: { findById: async () => builtInNamed('browser.content') },
     executions: {
-      holding: (_: InvocationId, work: () => Promise<unknown>) => work(),
+      runHeld: (_: InvocationId, work: () => Promise<unknown>) => work(),
       start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
-      started: async () => {},
+      whenStarted: async () => {},
       isRunning: () => false,
       isLeftToNextProcess: () => false,
     },
-    ...{ validate: async () => [[], []], managed: { assertInput: () => {} }, files: { shown: () => undefined } },
+    ...{
+      validate: async () => [[], []],
+      managed: { assertInput: () => {} },
+      files: { outputWithLinks: () => undefined },
+    },
     ...{ sealInput: async () => Buffer.alloc(1), rates: { browserSecond: 0, egressMegabyte: 0 } },
   } as unknown as InvocationsParts);
   const call = () =>

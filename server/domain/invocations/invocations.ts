@@ -78,7 +78,7 @@ export interface InvokedOperation {
 }
 
 /** Identifies a call by an idempotency key or an Action, and contains the function that inserts its row. */
-interface Admission {
+interface CallInsertion {
   readonly idempotencyKey?: string;
   readonly jobId?: ActionId;
   /** The end user for whom the Action is executed. */
@@ -95,7 +95,7 @@ export interface InvocationsParts {
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
   readonly memory: Pick<AgentMemory, 'assertInput' | 'consumerOf'>;
-  readonly files: Pick<InvocationFiles, 'shown'> & { readonly find: FileFinder };
+  readonly files: Pick<InvocationFiles, 'outputWithLinks'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
     schemas: readonly object[],
@@ -143,7 +143,7 @@ export class Invocations {
   }
 
   /** Returns every operation that the key has a grant for. */
-  async callable(caller: AgentCaller): Promise<readonly AgentOperation[]> {
+  async listCallable(caller: AgentCaller): Promise<readonly AgentOperation[]> {
     return Promise.all((await this.#listGranted(caller)).map(one => this.#operationView(caller, one)));
   }
 
@@ -163,21 +163,21 @@ export class Invocations {
     options: InvokeOptions,
   ): Promise<InvokedOperation> {
     assertOwn(caller, appId);
-    const granted = await this.granted(caller, operationId, request.revision);
-    const { operation } = granted;
+    const grantedOperation = await this.requireGranted(caller, operationId, request.revision);
+    const { operation } = grantedOperation;
     if (operation.effect !== 'read' && options.idempotencyKey === undefined) throw keyRequired(operationId);
-    const check = () => this.#assertInput(caller, granted, request);
+    const check = () => this.#assertInput(caller, grantedOperation, request);
     const { idempotencyKey } = options;
-    await (idempotencyKey === undefined ? check() : this.#checks.take(`${caller.keyId} ${idempotencyKey}`, check));
+    await (idempotencyKey === undefined ? check() : this.#checks.run(`${caller.keyId} ${idempotencyKey}`, check));
     if (operation.approval !== 'none') throw approvalRequired(caller, operationId, operation.approval);
-    return this.#run(caller, granted, request, options, {
+    return this.#run(caller, grantedOperation, request, options, {
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       insert: (row, rates, limits) => this.#parts.rows.insert(row, rates, limits),
     });
   }
 
   /** Returns the published operation, and the grant of the key for it. */
-  async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<GrantedOperation> {
+  async requireGranted(caller: AgentCaller, operationId: string, revision?: number): Promise<GrantedOperation> {
     const [operation, grants] = await Promise.all([
       this.#parts.catalogue.findById(caller.applicationId, operationId),
       this.#grants(caller),
@@ -194,7 +194,7 @@ export class Invocations {
    * Returns the operation and the grant for a revision that a person has approved. The operation must still be
    * published.
    */
-  async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
+  async requireGrantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
     const { catalogue } = this.#parts;
     const published = await catalogue.findById(caller.applicationId, operationId);
     if (!published) throw notFound('Operation', operationId);
@@ -233,9 +233,9 @@ export class Invocations {
     grantedOperation: GrantedOperation,
     request: InvokeOperation,
     options: Omit<InvokeOptions, 'idempotencyKey'>,
-    approvedCall: Pick<Admission, 'insert' | 'endUser'> & { readonly jobId: ActionId },
+    approvedCall: Pick<CallInsertion, 'insert' | 'endUser'> & { readonly jobId: ActionId },
   ): Promise<InvokedOperation> {
-    await this.#checks.take(`action ${approvedCall.jobId}`, () => this.#assertInput(caller, grantedOperation, request));
+    await this.#checks.run(`action ${approvedCall.jobId}`, () => this.#assertInput(caller, grantedOperation, request));
     return this.#run(caller, grantedOperation, request, options, approvedCall);
   }
 
@@ -259,13 +259,13 @@ export class Invocations {
     grantedOperation: GrantedOperation,
     request: InvokeOperation,
     options: InvokeOptions,
-    admission: Admission,
+    insertion: CallInsertion,
   ): Promise<InvokedOperation> {
     const { clock, executions } = this.#parts;
     for (let attempt = 0; attempt < EQUAL_CALLS_MAX; attempt++) {
       const id = newId<InvocationId>(clock.now());
-      const { row, isExisting: isReplay } = await executions.holding(id, async () => {
-        const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
+      const { row, isExisting: isReplay } = await executions.runHeld(id, async () => {
+        const inserted = await this.#insert(caller, grantedOperation, id, request, insertion);
         if (!inserted.isExisting) await this.#start(caller, grantedOperation, inserted.row, request.input);
         return inserted;
       });
@@ -278,23 +278,23 @@ export class Invocations {
 
   /**
    * Waits for the start of the invocation, and then for its end. Undefined if it was withdrawn, because another process
-   * refused its start. For `isOwn`, see `#waitUntil`.
+   * refused its start. For `wasStartedHere`, see `#waitUntil`.
    */
   async #follow(
     application: ApplicationId,
     id: InvocationId,
     { waitSeconds, signal }: InvokeOptions,
-    isOwn = false,
+    wasStartedHere = false,
   ): Promise<InvocationRow | undefined> {
     const { rows, executions } = this.#parts;
-    await executions.started(id);
+    await executions.whenStarted(id);
     const requireRow = async (): Promise<InvocationRow> => {
       const row = await rows.get(application, id);
       if (!row) throw new WithdrawnError();
       return row;
     };
     try {
-      return await this.#waitUntil(requireRow, id, waitSeconds, signal, isOwn);
+      return await this.#waitUntil(requireRow, id, waitSeconds, signal, wasStartedHere);
     } catch (error) {
       if (error instanceof WithdrawnError) return undefined;
       throw error;
@@ -422,7 +422,7 @@ export class Invocations {
     { operation, grant }: GrantedOperation,
     id: InvocationId,
     request: InvokeOperation,
-    { idempotencyKey, jobId, endUser, insert }: Admission,
+    { idempotencyKey, jobId, endUser, insert }: CallInsertion,
   ): Promise<{ row: InvocationRow; isExisting: boolean }> {
     const { clock, host, secret, sealInput, rates, memory } = this.#parts;
     const now = clock.now();
@@ -477,18 +477,19 @@ export class Invocations {
 
   /**
    * Returns the row of the invocation when it has ended, when the time is up, or when the caller has disconnected.
-   * `isOwn` means that the invocation was just started here for this caller. Its row is then not read before it ends.
+   * `wasStartedHere` means that the invocation was just started here for this caller. Its row is then not read before
+   * it ends.
    */
   async #waitUntil(
     readRow: () => Promise<InvocationRow>,
     id: string,
     seconds: number,
     signal: AbortSignal,
-    isOwn = false,
+    wasStartedHere = false,
   ): Promise<InvocationRow> {
     const { clock, executions } = this.#parts;
     const untilMs = clock.monotonicMs() + 1000 * seconds;
-    if (isOwn && seconds > 0 && executions.isRunning(id as InvocationId)) {
+    if (wasStartedHere && seconds > 0 && executions.isRunning(id as InvocationId)) {
       const ended = await this.#waitForEnd(id as InvocationId, 1000 * seconds, signal);
       if (ended) return ended;
     }
@@ -502,22 +503,22 @@ export class Invocations {
   }
 
   /** Waits until the invocation may have ended. Returns its row if this process has just written the end. */
-  async #waitForEnd(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
+  async #waitForEnd(id: InvocationId, timeoutMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
     const { clock, executions } = this.#parts;
     const isRunningHere = executions.isRunning(id);
     const wakeController = new AbortController();
     const pause = clock.sleep(
-      isRunningHere ? atMostMs : Math.min(atMostMs, ROW_POLL_MS),
+      isRunningHere ? timeoutMs : Math.min(timeoutMs, ROW_POLL_MS),
       AbortSignal.any([signal, wakeController.signal]),
     );
     const timeUp = pause.then(() => undefined).catch(() => undefined);
-    const ended = await Promise.race([timeUp, ...(isRunningHere ? [executions.ended(id)] : [])]);
+    const ended = await Promise.race([timeUp, ...(isRunningHere ? [executions.whenEnded(id)] : [])]);
     wakeController.abort();
     return ended;
   }
 
   #viewOf(row: InvocationRow): Invocation {
-    return invocationView(row, this.#parts.files.shown(row));
+    return invocationView(row, this.#parts.files.outputWithLinks(row));
   }
 
   /** Returns an invocation of the caller's key. Invocations of other keys are treated as not found. */
@@ -616,10 +617,14 @@ const keyRequired = (id: string) =>
   });
 
 const approvalRequired = ({ applicationId }: AgentCaller, id: string, approval: string) =>
-  fault('approval_required', `Each call of the operation ${id} must be approved (${approval}). Nothing was started.`, {
-    advice: 'Prepare an Action with the same input, and execute it when it is approved.',
-    details: { approval, prepareUrl: `/v1/agent/applications/${applicationId}/operations/${id}/prepare` },
-  });
+  fault(
+    'approval_required',
+    `Each call of the operation ${id} must be approved (approver: ${approval}). Nothing was started.`,
+    {
+      advice: 'Prepare an Action with the same input, and execute it when it is approved.',
+      details: { approval, prepareUrl: `/v1/agent/applications/${applicationId}/operations/${id}/prepare` },
+    },
+  );
 
 const inputNotGranted = (issues: readonly { path: string; message: string }[]) =>
   fault(
@@ -643,9 +648,13 @@ const keyConflict = () =>
   });
 
 const equalCallRefused = () =>
-  fault('idempotency_conflict', 'Several equal requests were refused one after the other. Nothing was started.', {
-    advice: 'Wait a moment, and send the request again.',
-  });
+  fault(
+    'idempotency_conflict',
+    'Other requests with the same content were in progress, and each of them was refused. Nothing was started.',
+    {
+      advice: 'Wait a moment, and send the request again.',
+    },
+  );
 
 const callLimitReached = (id: string, limit: number, seconds: number) =>
   fault(
@@ -675,7 +684,7 @@ const notCancellable = ({ id, endedAt, effect }: InvocationRow) =>
     'not_ready',
     endedAt
       ? `Invocation ${id} has already ended.`
-      : `Invocation ${id} cannot be cancelled: its effect (${effect}) may have begun, or another process runs it.`,
+      : `Invocation ${id} cannot be cancelled: its effect (${effect}) may have begun, or another process is running it.`,
     {
       advice: 'Read the invocation to see its status.',
     },

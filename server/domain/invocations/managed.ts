@@ -85,7 +85,7 @@ interface DriverTarget {
  * Prefix of the driver's session name for an exclusive session. The prefix gives the call a connection of its own,
  * which no other command for the session uses.
  */
-const EXCLUSIVE_TARGET = 'exclusive ';
+const EXCLUSIVE_TARGET_PREFIX = 'exclusive ';
 
 interface ProducedContent {
   readonly output: JsonObject;
@@ -116,7 +116,7 @@ export interface ManagedParts {
    * Waits until no person has control of the session of a call, and checks whether a person has taken control during
    * the call.
    */
-  readonly following: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
+  readonly handoffFollower: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, jobOwner: string) => Promise<string>;
 }
 
@@ -178,7 +178,7 @@ export class ManagedOperations {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
       if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
       if (await this.#parts.isExclusive(caller, session.id as SessionId)) throw sessionExclusive(session.id);
-      await this.#parts.following.waitUntilReturned(session.id as SessionId, signal);
+      await this.#parts.handoffFollower.waitUntilReturned(session.id as SessionId, signal);
       const recorded = session.browserSettings?.recordSession !== false;
       return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
@@ -211,7 +211,7 @@ export class ManagedOperations {
     try {
       return await this.#capture(caller, operation, callInput, runningCall);
     } catch (error) {
-      if (this.#parts.isDriveFailed(error)) this.#parts.following.assertNotClaimed(runningCall.sessionId);
+      if (this.#parts.isDriveFailed(error)) this.#parts.handoffFollower.assertNotClaimed(runningCall.sessionId);
       throw error;
     }
   }
@@ -229,7 +229,7 @@ export class ManagedOperations {
 
   #targetOf(caller: AgentCaller, { sessionId, isOwn, opened }: CallSession): DriverTarget {
     const { addressOf } = this.#parts;
-    if (opened) return { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') };
+    if (opened) return { session: EXCLUSIVE_TARGET_PREFIX + sessionId, address: addressOf(caller, sessionId, 'pass') };
     return { session: sessionId, address: addressOf(caller, sessionId, isOwn ? undefined : 'guest') };
   }
 
@@ -243,7 +243,7 @@ export class ManagedOperations {
     const target = this.#targetOf(caller, runningCall);
     if (operation === 'browser.download') return this.#download(caller, target, callInput, runningCall);
     const captured = await this.#runCapture(target, captureOf(operation, callInput));
-    return { state: 'succeeded', ...(await this.#storeContent(operation, callInput, captured, sessionId)) } as const;
+    return { state: 'succeeded', ...(await this.#contentOf(operation, callInput, captured, sessionId)) } as const;
   }
 
   async #runCapture(target: DriverTarget, capture: Capture): Promise<CapturedPage> {
@@ -259,7 +259,7 @@ export class ManagedOperations {
     runningCall: RunningCall,
   ): Promise<Outcome> {
     const captureRequest = captureOf('browser.download', callInput);
-    const downloadWait = this.#waitForDownloads(runningCall, captureRequest.timeoutMs);
+    const downloadWait = this.#downloadWaitOf(runningCall, captureRequest.timeoutMs);
     const downloads = await this.#downloadsFrom(caller, runningCall);
     const { url, title, status } = await this.#runCapture(target, captureRequest);
     const downloadResult = await downloads.next(downloadWait);
@@ -268,7 +268,7 @@ export class ManagedOperations {
     return { state: 'succeeded', output: { downloads: [...downloadResult.files], ...place } };
   }
 
-  #waitForDownloads({ sessionId, signal }: RunningCall, timeoutMs: number): DownloadWait {
+  #downloadWaitOf({ sessionId, signal }: RunningCall, timeoutMs: number): DownloadWait {
     return { session: sessionId, untilMs: this.#parts.clock.monotonicMs() + timeoutMs, signal };
   }
 
@@ -290,15 +290,17 @@ export class ManagedOperations {
     const { sessionId, opened, row } = runningCall;
     if (opened) typing.count(row, opened);
     const target = this.#targetOf(caller, runningCall);
-    if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
+    if (opened) typing.addSecret(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
       const runResult = await this.#runParts(target, caller, input, runningCall);
       if ('state' in runResult) return runResult;
-      const cleanedOutcome = opened ? await typing.cleaned(sessionId, runResult.stepped) : runResult.stepped;
+      const cleanedOutcome = opened
+        ? await typing.cleanOutcome(sessionId, runResult.stepsOutcome)
+        : runResult.stepsOutcome;
       return { state: 'succeeded', ...stepsOutput(input.steps, cleanedOutcome, runResult) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
-      const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
+      const failure = opened ? typing.cleanFailure(sessionId, error) : error;
       if (!STEP_FAILURES.has(failure.why)) throw failure;
       return this.#failedStep(sessionId, failure);
     }
@@ -317,7 +319,7 @@ export class ManagedOperations {
     const { driver, typing, clock } = this.#parts;
     const { sessionId, opened } = runningCall;
     const { url, timeoutMs, ...visit } = visitOf(input);
-    const downloadWait = this.#waitForDownloads(runningCall, timeoutMs);
+    const downloadWait = this.#downloadWaitOf(runningCall, timeoutMs);
     let { untilMs } = downloadWait;
     const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, runningCall) : undefined;
     const pageHelper = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
@@ -345,17 +347,17 @@ export class ManagedOperations {
         results.push({ do: 'person' });
       }
       if (!downloads || !part.steps.some(isDownload)) continue;
-      const arrivedDownloads = await downloads.next({ ...downloadWait, untilMs });
-      const clean = (text: string): string => (opened ? typing.cleanedText(sessionId, text) : text);
-      if ('failed' in arrivedDownloads)
+      const downloadResult = await downloads.next({ ...downloadWait, untilMs });
+      const clean = (text: string): string => (opened ? typing.cleanText(sessionId, text) : text);
+      if ('failed' in downloadResult)
         return downloadFailed(
-          { ...arrivedDownloads.failed, message: clean(arrivedDownloads.failed.message) },
+          { ...downloadResult.failed, message: clean(downloadResult.failed.message) },
           results.length - 1,
         );
-      const cleanedFiles = arrivedDownloads.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
+      const cleanedFiles = downloadResult.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
       downloadsByStep.set(results.length - 1, cleanedFiles);
     }
-    return { stepped: { ...place, results }, downloaded: downloadsByStep, handedOver: handoffsByStep };
+    return { stepsOutcome: { ...place, results }, downloadsByStep, handoffsByStep };
   }
 
   /**
@@ -366,7 +368,7 @@ export class ManagedOperations {
     const code = ERROR_CODES[why] ?? 'not_possible';
     const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
     try {
-      this.#parts.following.assertNotClaimed(session);
+      this.#parts.handoffFollower.assertNotClaimed(session);
       return { state: 'failed', error };
     } catch (claimedFault) {
       if (!isFault(claimedFault)) throw claimedFault;
@@ -378,7 +380,7 @@ export class ManagedOperations {
   async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<CallSession, 'sessionId' | 'isOwn'>): Promise<void> {
     if (!isOwn) return;
     this.#parts.driver.forget(sessionId);
-    this.#parts.driver.forget(EXCLUSIVE_TARGET + sessionId);
+    this.#parts.driver.forget(EXCLUSIVE_TARGET_PREFIX + sessionId);
     await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
   }
 
@@ -394,11 +396,11 @@ export class ManagedOperations {
       await this.#release(caller, { sessionId: session.id as SessionId, isOwn: true }).catch(() => {});
   }
 
-  async #storeContent(
+  async #contentOf(
     operation: ProducingOperationId,
     callInput: JsonObject,
     { url, title, status, ...capturedContent }: CapturedPage,
-    storedSession: SessionId,
+    jobOwner: SessionId,
   ): Promise<ProducedContent> {
     const place = { url, title, ...(status === undefined ? {} : { status }) };
     const {
@@ -421,7 +423,7 @@ export class ManagedOperations {
         const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = callInput as InputOf<'browser.content'>;
         const fullText =
           as === 'markdown'
-            ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, storedSession)
+            ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, jobOwner)
             : text;
         const content = firstBytes(fullText, maxBytes);
         return {
@@ -490,7 +492,7 @@ function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
 
 const captureOf = (operation: CapturingOperationId, callInput: JsonObject): Capture => ({
   ...visitOf(callInput as AnyInput),
-  wanted: wantedBy(operation, callInput),
+  wanted: wantedContentOf(operation, callInput),
 });
 
 const ERROR_CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
@@ -522,7 +524,7 @@ const downloadFailed = (
   },
 });
 
-function wantedBy(operation: CapturingOperationId, callInput: JsonObject): WantedContent {
+function wantedContentOf(operation: CapturingOperationId, callInput: JsonObject): WantedContent {
   switch (operation) {
     case 'browser.screenshot': {
       const input = callInput as InputOf<'browser.screenshot'>;

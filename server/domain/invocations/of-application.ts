@@ -18,7 +18,7 @@ const RESULTS_SCOPE = 'applications:write';
 export interface InvocationsOfApplicationParts {
   readonly rows: Pick<InvocationRows, 'get' | 'list'>;
   readonly applications: Pick<Applications, 'require'>;
-  readonly files: Pick<InvocationFiles, 'shown'>;
+  readonly files: Pick<InvocationFiles, 'outputWithLinks'>;
   /** Opens a sealed input that is still stored. */
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly cursors: Cursors;
@@ -58,7 +58,7 @@ export class InvocationsOfApplication {
     if (!row) throw notFound('Invocation', id);
     const mayRead = hasRight(application.role, 'invocationResults') && caller.scopes.has(RESULTS_SCOPE);
     if (!mayRead) return invocationView(row);
-    const view = invocationView(row, files.shown(row));
+    const view = invocationView(row, files.outputWithLinks(row));
     // Until the invocation ends, its input is stored only for another attempt, not to be read.
     if (row.inputUntil === undefined || !row.sealedInput) return view;
     return { ...view, input: await openInput(row) };

@@ -23,7 +23,7 @@ import type { GivenStep } from './browser-steps.ts';
  */
 export interface TypingPage {
   type(typing: Typing): Promise<TypingOutcome | undefined>;
-  cover(isToBeCovered: boolean): Promise<boolean>;
+  cover(shouldCover: boolean): Promise<boolean>;
 }
 
 export interface PageTypingParts {
@@ -73,7 +73,7 @@ export class PageTyping {
    * Adds a text that is not part of a page, such as the driver's pass, to the session's secrets, to keep it out of
    * errors.
    */
-  hide(session: SessionId, text: string): void {
+  addSecret(session: SessionId, text: string): void {
     this.#parts.secretsOf(session)?.add(text);
   }
 
@@ -87,7 +87,7 @@ export class PageTyping {
   }
 
   /** Removes the typed texts from the results. */
-  async cleaned(session: SessionId, stepsOutcome: StepsOutcome): Promise<StepsOutcome> {
+  async cleanOutcome(session: SessionId, stepsOutcome: StepsOutcome): Promise<StepsOutcome> {
     const fileBytes = stepsOutcome.results.map(({ bytes }) => bytes);
     const textOutcome = { ...stepsOutcome, results: stepsOutcome.results.map(({ bytes: _, ...rest }) => rest) };
     const cleanedOutcome = await this.#parts.clean(textOutcome, this.#parts.secretsOf(session)?.all ?? [], session);
@@ -98,11 +98,11 @@ export class PageTyping {
     return { ...cleanedOutcome, results };
   }
 
-  cleanedText(session: SessionId, text: string): string {
+  cleanText(session: SessionId, text: string): string {
     return this.#parts.secretsOf(session)?.clean(text) ?? text;
   }
 
-  cleanedFailure(session: SessionId, { why, message, details }: DriveFailed): DriveFailed {
+  cleanFailure(session: SessionId, { why, message, details }: DriveFailed): DriveFailed {
     const secrets = this.#parts.secretsOf(session);
     const clean = (text: string): string => secrets?.clean(text, text.length >= MESSAGE_CHARACTERS_MAX) ?? text;
     const cleanedDetails = Object.entries(details).map(([name, value]) => [
@@ -125,7 +125,7 @@ export class PageTyping {
     const secrets = secretsOf(session);
     if (!part || !secrets) throw failure('connection', 'The session has ended.');
     const { text, origins } = openedCredentials.textOf(part);
-    if (isRedacted(part, text.reveal())) secrets.add(text.reveal());
+    if (shouldRedact(part, text.reveal())) secrets.add(text.reveal());
     const outcome = await page.type({ mark, text: text.reveal(), origins });
     if (outcome?.is === 'typed') return;
     if (outcome?.is === 'refused')
@@ -140,7 +140,7 @@ export class PageTyping {
   }
 }
 
-const isRedacted = ({ part }: CredentialPart, text: string): boolean =>
+const shouldRedact = ({ part }: CredentialPart, text: string): boolean =>
   part !== 'username' || (text.length >= REDACTED_NAME_CHARACTERS_MIN && !ONLY_LETTERS.test(text));
 
 const FIELD_PROBLEMS = {

@@ -53,7 +53,7 @@ describe('refusalOf', () => {
     assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refused);
   });
 
-  test('reports maxCreatesPerMinute with a retry when the oldest create is one minute old', () => {
+  test('reports maxCreatesPerMinute, with a retry once the oldest create is one minute old', () => {
     const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
   });

@@ -27,7 +27,7 @@ test('ignores configured limits with unknown names, and values that are not numb
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
 });
 
-test('reports settings without effect: limits above the ceiling, and a default timeout above the maximum', () => {
+test('reports settings that have no effect: limits above the ceiling, and a default timeout above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
   const paths = (asked: Parameters<typeof ineffectiveLimitIssues>[0]): string[] =>
     ineffectiveLimitIssues(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);

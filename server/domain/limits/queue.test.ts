@@ -14,23 +14,23 @@ interface Served {
   readonly waitedMs: number;
 }
 
-interface More {
+interface EnterOptions {
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
   readonly max?: number;
 }
 
 /** Simulates the responses of the database: free slots on the host and for each application. */
-class Room {
+class QueueScene {
   readonly clock = new TestClock();
   readonly queue = new AdmissionQueue<string>(this.clock);
   readonly served: string[] = [];
-  readonly free = new Map<ApplicationId, number>();
-  hostFree = 0;
-  asked = 0;
+  readonly freeSlots = new Map<ApplicationId, number>();
+  freeHostSlots = 0;
+  attemptCount = 0;
 
-  async come(application: ApplicationId, name: string, more: More = {}): Promise<Served> {
-    const { waitMs, signal = new AbortController().signal, max = 20 } = more;
+  async enter(application: ApplicationId, name: string, options: EnterOptions = {}): Promise<Served> {
+    const { waitMs, signal = new AbortController().signal, max = 20 } = options;
     const outcome = await this.queue.enter({
       application,
       signal,
@@ -43,9 +43,13 @@ class Room {
   }
 
   /** Enters the queue, and returns when the create is waiting. */
-  async join(application: ApplicationId, name: string, more: More = {}): Promise<{ entered: Promise<Served> }> {
+  async join(
+    application: ApplicationId,
+    name: string,
+    options: EnterOptions = {},
+  ): Promise<{ entered: Promise<Served> }> {
     const before = this.queue.size;
-    const entered = this.come(application, name, { waitMs: 50 * SECOND, ...more });
+    const entered = this.enter(application, name, { waitMs: 50 * SECOND, ...options });
     entered.catch(() => {});
     await idle();
     assert.equal(this.queue.size, before + 1, `${name} waits`);
@@ -53,18 +57,18 @@ class Room {
   }
 
   async makeRoom(places: number): Promise<void> {
-    this.hostFree += places;
-    this.queue.slotFreed();
+    this.freeHostSlots += places;
+    this.queue.noteFreeSlot();
     await idle();
   }
 
   #try(application: ApplicationId, name: string): AttemptResult<string> {
-    this.asked++;
-    const own = this.free.get(application) ?? 100;
+    this.attemptCount++;
+    const own = this.freeSlots.get(application) ?? 100;
     if (own === 0) return { refused: refusal('concurrent', 10, 10) };
-    if (this.hostFree === 0) return { refused: refusal('host', 10, 10) };
-    this.free.set(application, own - 1);
-    this.hostFree--;
+    if (this.freeHostSlots === 0) return { refused: refusal('host', 10, 10) };
+    this.freeSlots.set(application, own - 1);
+    this.freeHostSlots--;
     this.served.push(name);
     return { got: name };
   }
@@ -84,14 +88,14 @@ const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknow
 };
 
 test('admits a create immediately if there is room, and otherwise refuses a create without waitMs immediately', async () => {
-  const room = new Room();
-  room.hostFree = 1;
-  assert.deepEqual(await room.come(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
-  await assert.rejects(room.come(A, 'two'), refusedWith('host', { limit: 10, used: 10, scope: 'host' }));
+  const room = new QueueScene();
+  room.freeHostSlots = 1;
+  assert.deepEqual(await room.enter(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
+  await assert.rejects(room.enter(A, 'two'), refusedWith('host', { limit: 10, used: 10, scope: 'host' }));
 });
 
 test('admits creates in the order of arrival, and reports how long each create waited', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   const one = await room.join(A, 'one');
   const two = await room.join(A, 'two');
   assert.equal(room.queue.waitingOf(A), 2);
@@ -106,7 +110,7 @@ test('admits creates in the order of arrival, and reports how long each create w
 });
 
 test('admits as many waiting creates as there are free slots, in the order of arrival', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   for (const name of ['one', 'two', 'three', 'four']) await room.join(A, name);
   await room.makeRoom(3);
   assert.deepEqual(room.served, ['one', 'two', 'three']);
@@ -115,55 +119,58 @@ test('admits as many waiting creates as there are free slots, in the order of ar
 });
 
 test('a new create does not overtake waiting creates, but waits, or is refused for the same reason as the first waiting create', async () => {
-  const room = new Room();
-  room.free.set(A, 0);
-  room.hostFree = 5;
+  const room = new QueueScene();
+  room.freeSlots.set(A, 0);
+  room.freeHostSlots = 5;
   await room.join(A, 'one');
-  room.free.set(A, 1);
-  const asked = room.asked;
-  await assert.rejects(room.come(A, 'hasty'), refusedWith('concurrent', { limit: 10, used: 10, scope: 'application' }));
-  assert.equal(room.asked, asked, 'the database was not even asked');
-  assert.equal((await room.come(B, 'other')).got, 'other', 'another application has room of its own');
-  void room.come(A, 'two', { waitMs: SECOND }).catch(() => {});
+  room.freeSlots.set(A, 1);
+  const asked = room.attemptCount;
+  await assert.rejects(
+    room.enter(A, 'hasty'),
+    refusedWith('concurrent', { limit: 10, used: 10, scope: 'application' }),
+  );
+  assert.equal(room.attemptCount, asked, 'the database was not even asked');
+  assert.equal((await room.enter(B, 'other')).got, 'other', 'another application has room of its own');
+  void room.enter(A, 'two', { waitMs: SECOND }).catch(() => {});
   await idle();
   assert.deepEqual(room.served, ['other', 'one'], 'the head was served when the newcomer joined');
   room.queue.close(() => new Error('closed'));
 });
 
 test('admits creates of applications that wait for a slot in round-robin order, including applications that join later', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   for (const name of ['a1', 'a2', 'a3']) await room.join(A, name);
   for (const name of ['b1', 'b2']) await room.join(B, name);
-  await assert.rejects(room.come(C, 'hasty'), refusedWith('host', {}));
+  await assert.rejects(room.enter(C, 'hasty'), refusedWith('host', {}));
   await room.join(C, 'c1');
   for (let count = 0; count < 6; count++) await room.makeRoom(1);
   assert.deepEqual(room.served, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
 test('admits creates of other applications while one application is at its own limit', async () => {
-  const room = new Room();
-  room.free.set(A, 0);
+  const room = new QueueScene();
+  room.freeSlots.set(A, 0);
   await room.join(A, 'a1');
   await room.join(B, 'b1');
   await room.makeRoom(2);
   assert.deepEqual(room.served, ['b1']);
-  room.free.set(A, 1);
+  room.freeSlots.set(A, 1);
   await room.makeRoom(0);
   assert.deepEqual(room.served, ['b1', 'a1']);
 });
 
 test('refuses creates above maxWaiting', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   await room.join(A, 'one', { max: 2 });
   await room.join(A, 'two', { max: 2 });
-  const late = room.come(A, 'three', { waitMs: SECOND, max: 2 });
+  const late = room.enter(A, 'three', { waitMs: SECOND, max: 2 });
   await assert.rejects(late, refusedWith('line', { limit: 2, used: 2, scope: 'line' }));
-  await assert.rejects(room.come(B, 'none', { waitMs: SECOND, max: 0 }), refusedWith('line', { limit: 0, used: 0 }));
+  await assert.rejects(room.enter(B, 'none', { waitMs: SECOND, max: 0 }), refusedWith('line', { limit: 0, used: 0 }));
   room.queue.close(() => new Error('closed'));
 });
 
 test('removes a waiting create immediately when its caller disconnects', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   const one = new AbortController();
   const left = await room.join(A, 'one', { signal: one.signal });
   await room.join(A, 'two', { max: 2 });
@@ -173,12 +180,12 @@ test('removes a waiting create immediately when its caller disconnects', async (
   await room.join(A, 'three', { max: 2 });
   await room.makeRoom(2);
   assert.deepEqual(room.served, ['two', 'three']);
-  await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
+  await assert.rejects(room.enter(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
 });
 
 test('refuses a waiting create after waitMs, and reports its position and how long it waited', async () => {
-  const room = new Room();
-  room.free.set(A, 0);
+  const room = new QueueScene();
+  room.freeSlots.set(A, 0);
   await room.join(A, 'one');
   const two = await room.join(A, 'two', { waitMs: 5 * SECOND });
   await room.join(A, 'three');
@@ -192,9 +199,9 @@ test('refuses a waiting create after waitMs, and reports its position and how lo
 });
 
 test('admits a waiting create within a second after a slot becomes free, even without a notification', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   const { entered } = await room.join(A, 'one');
-  room.hostFree = 1;
+  room.freeHostSlots = 1;
   room.clock.advance(SECOND);
   assert.equal((await entered).got, 'one');
 });
@@ -213,7 +220,7 @@ test('admits a create if its caller disconnects during an attempt that succeeds'
     maxWaiting: async () => 1,
   });
   await idle();
-  queue.slotFreed();
+  queue.noteFreeSlot();
   await idle();
   caller.abort(new Error('gone'));
   answer.resolve({ got: 'a session that exists by now' });
@@ -223,7 +230,7 @@ test('admits a create if its caller disconnects during an attempt that succeeds'
 });
 
 test('rejects only the create whose attempt fails', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   const tries: Array<() => AttemptResult<string>> = [
     () => ({ refused: refusal('host', 1, 1) }),
     () => assert.fail('the database is gone'),
@@ -237,17 +244,17 @@ test('rejects only the create whose attempt fails', async () => {
   });
   broken.catch(() => {});
   await idle();
-  const two = room.come(A, 'two', { waitMs: 50 * SECOND });
+  const two = room.enter(A, 'two', { waitMs: 50 * SECOND });
   await assert.rejects(broken, /the database is gone/);
   await room.makeRoom(1);
   assert.equal((await two).got, 'two');
 });
 
 test('rejects all waiting creates when the queue is closed', async () => {
-  const room = new Room();
+  const room = new QueueScene();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
   room.queue.close(() => new Error('the service is stopping'));
   for (const { entered } of all) await assert.rejects(entered, /the service is stopping/);
   assert.equal(room.queue.size, 0);
-  await assert.rejects(room.come(A, 'four', { waitMs: SECOND }), refusedWith('host', {}));
+  await assert.rejects(room.enter(A, 'four', { waitMs: SECOND }), refusedWith('host', {}));
 });

@@ -80,12 +80,12 @@ export class AdmissionQueue<T> {
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
     // The attempt and joining the queue are one step, so that creates wait in the order in which they were refused.
-    const arrival = await this.#arrivals.take(request.application, () => this.#arrive(request, sinceMs));
+    const arrival = await this.#arrivals.run(request.application, () => this.#arrive(request, sinceMs));
     return 'waiter' in arrival ? this.#wait(request, arrival.waiter, arrival.waitMs) : arrival;
   }
 
   /** Called when a slot may be free because a session ended or a limit was raised. */
-  slotFreed(): void {
+  noteFreeSlot(): void {
     this.#changeCount++;
     if (this.#queues.size > 0) void this.#serve();
   }
@@ -140,16 +140,16 @@ export class AdmissionQueue<T> {
   }
 
   async #wait({ signal }: QueueRequest<T>, waiter: Waiter<T>, waitMs: number): Promise<Outcome<T>> {
-    const timerControl = new AbortController();
-    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.outcome.reject(callerDisconnected()));
+    const timerController = new AbortController();
+    const onDisconnect = (): void => this.#removeWaiter(waiter, () => waiter.outcome.reject(callerDisconnected()));
     const giveUp = (): void => this.#removeWaiter(waiter, () => waiter.outcome.resolve(this.#refusalOf(waiter)));
-    signal.addEventListener('abort', hangUp, { once: true });
-    this.#clock.sleep(waitMs, timerControl.signal).then(giveUp, () => {});
+    signal.addEventListener('abort', onDisconnect, { once: true });
+    this.#clock.sleep(waitMs, timerController.signal).then(giveUp, () => {});
     try {
       return await waiter.outcome.promise;
     } finally {
-      signal.removeEventListener('abort', hangUp);
-      timerControl.abort(new Error('no longer waiting'));
+      signal.removeEventListener('abort', onDisconnect);
+      timerController.abort(new Error('no longer waiting'));
     }
   }
 

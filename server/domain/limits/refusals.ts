@@ -61,7 +61,7 @@ const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
     code: 'rate_limited',
     scope: 'application',
     message: (limit, used) => `You have reached your limit of creates per minute (limit ${limit}, currently ${used}).`,
-    advice: 'No session was created. Wait for the seconds in retry-after, or send Prefer: wait=SECONDS.',
+    advice: 'No session was created. Wait for the number of seconds in retry-after, or send Prefer: wait=SECONDS.',
   },
   egress: {
     code: 'rate_limited',
@@ -69,7 +69,7 @@ const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
     message: (limit, used) =>
       `You have reached your limit of network bytes per day, egressBytesPerDay (limit ${limit}, currently ${used}).`,
     advice:
-      'No session was created. The count starts again at midnight UTC. The owner of the application may raise the limit.',
+      'No session was created. The count starts again at midnight UTC. An owner of the application can raise the limit.',
   },
   line: {
     code: 'concurrency_limit',

@@ -58,8 +58,8 @@ class Buckets {
    */
   readonly #fullAtMs = new Map<string, number>();
 
-  constructor(what: 'reads' | 'writes', perMinute: number) {
-    this.#requestKind = what;
+  constructor(requestKind: 'reads' | 'writes', perMinute: number) {
+    this.#requestKind = requestKind;
     this.#perMinute = perMinute;
   }
 

@@ -6,7 +6,7 @@ import { isFault } from '../../kit/fault.ts';
 import { silentLog } from '../../kit/log.ts';
 import { SharedTallies, type SharedTally, takeAll } from './shared-tally.ts';
 
-const LIMIT = { name: 'codes', what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' } as const;
+const LIMIT = { name: 'codes', what: 'wrong codes', max: 2, withinMs: 60_000, scope: 'address' } as const;
 const REFUSED = { waitMs: 40_000 };
 
 const tallyOver = (count: AttemptRows['count'], { clock = new ManualClock(), isAlone = false } = {}): SharedTally => {

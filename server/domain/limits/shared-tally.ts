@@ -112,8 +112,8 @@ export class SharedTally {
   #assertNotRefused(name: string): void {
     const recentRefusal = this.#refusals.get(name);
     if (!recentRefusal) return;
-    const passedMs = this.#clock.monotonicMs() - recentRefusal.atMs;
-    if (passedMs < REFUSAL_REPEAT_MS) throw tooManyAttempts(this.#options, recentRefusal.waitMs - passedMs);
+    const elapsedMs = this.#clock.monotonicMs() - recentRefusal.atMs;
+    if (elapsedMs < REFUSAL_REPEAT_MS) throw tooManyAttempts(this.#options, recentRefusal.waitMs - elapsedMs);
     this.#refusals.delete(name);
   }
 

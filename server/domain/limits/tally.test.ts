@@ -5,7 +5,7 @@ import { isFault } from '../../kit/fault.ts';
 import { Tally } from './tally.ts';
 
 const tally = (clock: ManualClock): Tally =>
-  new Tally({ what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
+  new Tally({ what: 'wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
 
 test('refuses attempts above the maximum until the oldest attempt is outside the period', async () => {
   const clock = new ManualClock();

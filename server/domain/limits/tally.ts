@@ -7,7 +7,7 @@ import { fault } from '../faults.ts';
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** The counted attempts, in the plural, for the error message; for example `Wrong codes`. */
+  /** The counted attempts, in the plural, for the error message; for example `wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;
@@ -52,7 +52,7 @@ export class Tally {
 
 export function tooManyAttempts({ what, max, withinMs, scope }: TallyOptions, waitMs: number): Error {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return fault('rate_limited', `${what}: the limit of ${max} within ${withinMs / 1000} s has been reached.`, {
+  return fault('rate_limited', `The limit of ${max} ${what} in ${withinMs / 1000} s was reached.`, {
     advice: `Wait ${retryAfterSeconds} s.`,
     details: { limit: max, used: max, scope, retryAfterSeconds },
   });

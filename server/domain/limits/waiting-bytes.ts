@@ -1,6 +1,6 @@
 // Bytes that are buffered for slow readers: CDP clients, viewers, HTTP responses. If a session, an application or the
 // process exceeds its bound, the connection with the largest buffer is closed; the others stay open.
-import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } from '../../kit/totals.ts';
+import { type Bounds, type Level, type LevelKind, type Owner, type Share, Totals } from '../../kit/totals.ts';
 
 const MIB = 1024 ** 2;
 /**
@@ -13,7 +13,7 @@ export interface WaitingSource {
   /** The number of bytes buffered now. Called often. */
   bytes(): number;
   /** Called if this buffer is the largest in a session, an application or the process that exceeds its bound. */
-  close(bound: Bound): void;
+  close(bound: LevelKind): void;
 }
 
 export interface BytesWatch {
@@ -53,7 +53,7 @@ export class WaitingBytes {
       const source = this.#sources.get(largest);
       // The connection is no longer counted, because nothing is added to its buffer before it is closed.
       this.#remove(largest);
-      source?.close(level.bound);
+      source?.close(level.kind);
     }
   }
 

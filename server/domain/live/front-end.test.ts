@@ -11,10 +11,10 @@ import { FrontEnd, type FrontEndFiles } from './front-end.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'berth-front-end-'));
 after(() => rmSync(root, { recursive: true, force: true }));
-let folders = 0;
+let folderCount = 0;
 
 function open(read: () => Promise<FrontEndFiles>): { frontEnd: FrontEnd; folder: string } {
-  const folder = join(root, String(++folders));
+  const folder = join(root, String(++folderCount));
   return { folder, frontEnd: new FrontEnd({ folder, read, clock: systemClock, log: silentLog }) };
 }
 
@@ -48,7 +48,7 @@ test('serves the DevTools files of the installed Chromium to an older browser, a
   assert.equal(reads, 1);
 });
 
-test('keeps the DevTools files of the three newest versions of Chromium', async () => {
+test('keeps the DevTools files of only three versions of Chromium, including the newest', async () => {
   let version = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/${++version}`));
   for (const product of ['Chrome/1', 'Chrome/2', 'Chrome/3', 'Chrome/4', 'Chrome/5']) await frontEnd.of(product);

@@ -78,7 +78,10 @@ export class FrontEnd {
       return name;
     } catch (error) {
       log.warn('devtools.not_made', { reason: reason(error) });
-      throw fault('devtools_unavailable', 'The DevTools files could not be read from Chromium.');
+      throw fault(
+        'devtools_unavailable',
+        'The DevTools files could not be read from Chromium. Try again in a few seconds.',
+      );
     }
   }
 
@@ -95,10 +98,10 @@ export class FrontEnd {
     }
     await rm(join(folder, name), { recursive: true, force: true });
     await rename(temporaryFolder, join(folder, name));
-    await this.#forgetOld(name);
+    await this.#removeOldFolders(name);
   }
 
-  async #forgetOld(newest: string): Promise<void> {
+  async #removeOldFolders(newest: string): Promise<void> {
     const { folder } = this.#parts;
     const names = (await readdir(folder)).filter(name => name !== newest);
     const ages = await Promise.all(names.map(async name => ({ name, ms: (await stat(join(folder, name))).mtimeMs })));

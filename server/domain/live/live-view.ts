@@ -53,7 +53,7 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /** A completed download that is offered to viewers. */
-export interface Offer {
+export interface DownloadOffer {
   readonly name: string;
   readonly size: number;
   readonly url: string;
@@ -67,14 +67,14 @@ export class LiveView implements Watcher {
    * The other watchers attend after this one, because an adopted session may be in a masked hand-off, and this watcher
    * determines what the others must hide.
    */
-  readonly attendsFirst = true;
+  readonly mustAttendFirst = true;
   readonly #parts: LiveViewParts;
   readonly #leases = new Map<SessionId, Lease>();
   readonly #epochs = new Map<SessionId, number>();
   readonly #revokeListeners = new Map<SessionId, Set<() => void>>();
   readonly #leaveListeners = new Map<SessionId, Set<(hasSessionEnded: boolean) => void>>();
-  readonly #offerListeners = new Map<SessionId, Set<(offer: Offer) => void>>();
-  readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewers: number }>();
+  readonly #offerListeners = new Map<SessionId, Set<(offer: DownloadOffer) => void>>();
+  readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewerCount: number }>();
 
   constructor(parts: LiveViewParts) {
     this.#parts = parts;
@@ -229,7 +229,7 @@ export class LiveView implements Watcher {
   }
 
   /** Calls `offer` with each file that a page of the session has downloaded. */
-  onOffer(session: SessionId, offer: (offer: Offer) => void): { close(): void } {
+  onOffer(session: SessionId, offer: (offer: DownloadOffer) => void): { close(): void } {
     return listen(this.#offerListeners, session, offer);
   }
 
@@ -246,10 +246,10 @@ export class LiveView implements Watcher {
   }
 
   /**
-   * Calls `onViewerLeave` when the session ends, or when this process leaves the running session to the next process.
+   * Calls `listener` when the session ends, or when this process leaves the running session to the next process.
    */
-  onLeave(session: SessionId, onViewerLeave: (hasSessionEnded: boolean) => void): { close(): void } {
-    return listen(this.#leaveListeners, session, onViewerLeave);
+  onLeave(session: SessionId, listener: (hasSessionEnded: boolean) => void): { close(): void } {
+    return listen(this.#leaveListeners, session, listener);
   }
 
   /** Returns the `Viewing` of the session, which all its viewers share. */
@@ -257,14 +257,14 @@ export class LiveView implements Watcher {
     const { watchPage, clock } = this.#parts;
     const sharedViewing = this.#viewings.get(liveSession.id) ?? {
       viewing: new Viewing(liveSession, watchPage, clock),
-      viewers: 0,
+      viewerCount: 0,
     };
     this.#viewings.set(liveSession.id, sharedViewing);
-    sharedViewing.viewers++;
+    sharedViewing.viewerCount++;
     return {
       viewing: sharedViewing.viewing,
       close: async () => {
-        if (--sharedViewing.viewers > 0 || this.#viewings.get(liveSession.id) !== sharedViewing) return;
+        if (--sharedViewing.viewerCount > 0 || this.#viewings.get(liveSession.id) !== sharedViewing) return;
         this.#viewings.delete(liveSession.id);
         await sharedViewing.viewing.close();
       },

@@ -72,16 +72,18 @@ const LISTEN_FOR_COPY = `() => {
 }`;
 
 export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promise<string> {
-  const { value } = (await worlds.askAt(CURSOR, x, y)).found;
+  const { value } = (await worlds.callAtPoint(CURSOR, x, y)).found;
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
 /** Returns the text that is selected when the page handles the copy or cut event that `trigger` causes. */
 export async function copiedText(worlds: PageWorlds, trigger: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
-  await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN_FOR_COPY, [], true)));
+  await Promise.all(frames.map(frame => worlds.callInFrame(frame, LISTEN_FOR_COPY, [], true)));
   await trigger();
-  const copiedTexts = await Promise.all(frames.map(frame => worlds.ask(frame, '() => globalThis.taken', [], true)));
+  const copiedTexts = await Promise.all(
+    frames.map(frame => worlds.callInFrame(frame, '() => globalThis.taken', [], true)),
+  );
   const text = copiedTexts.map(({ value }) => (typeof value === 'string' ? value : '')).find(copied => copied !== '');
   return (text ?? '').slice(0, COPY_CHARACTERS_MAX);
 }
@@ -97,7 +99,7 @@ export interface FoundSelect {
  * respond in time.
  */
 export async function focusSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
-  const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
+  const { frame, found, corner } = await worlds.callAtPoint(FIND_SELECT, x, y);
   const { objectId } = found;
   if (typeof objectId !== 'string') return undefined;
   const descriptionResult = await worlds.call(frame.target, objectId, DESCRIBE_SELECT, []);

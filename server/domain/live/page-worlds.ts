@@ -58,7 +58,7 @@ export class PageWorlds {
   }
 
   /** Calls a function in the frame. Returns an empty object if the call failed. */
-  async ask(frame: Frame, source: string, args: Args, byValue: boolean): Promise<JsonObject> {
+  async callInFrame(frame: Frame, source: string, args: Args, byValue: boolean): Promise<JsonObject> {
     const expression = `(${source})(${args.map(arg => JSON.stringify(arg)).join(', ')})`;
     for (const isLast of [false, true])
       try {
@@ -87,11 +87,11 @@ export class PageWorlds {
    * Calls the function with a point of the page. If the point is in a nested frame, the function is called there, with
    * the point relative to that frame. `corner` is the position of that frame in the page.
    */
-  async askAt(source: string, x: number, y: number): Promise<{ frame: Frame; found: JsonObject; corner: Point }> {
+  async callAtPoint(source: string, x: number, y: number): Promise<{ frame: Frame; found: JsonObject; corner: Point }> {
     let frame = this.main;
     const corner = { x: 0, y: 0 };
     for (let depth = 0; ; depth++) {
-      const found = await this.ask(frame, source, [x - corner.x, y - corner.y], false);
+      const found = await this.callInFrame(frame, source, [x - corner.x, y - corner.y], false);
       const { className, objectId } = found;
       const isFrame = typeof className === 'string' && /^HTMLI?FrameElement$/.test(className);
       if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string') return { frame, found, corner };

@@ -27,7 +27,7 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
     post: (method: string, params: { text?: string } = {}) =>
       void (method === 'Input.insertText' && said.push(params.text ?? '')),
   } as unknown as ObservedTarget;
-  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
+  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
   page.text('before');
   page.mouse(MOUSE_DOWN);
   for (let n = 0; n < 1_500; n++) page.text(String(n));
@@ -39,7 +39,7 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
   page.close();
 });
 
-test('giving back control drops queued input, and ends the waits for it once the running input is sent', async () => {
+test('giving back control drops queued input, and inputSent resolves once the running input is sent', async () => {
   const response = Promise.withResolvers<object>();
   const said: string[] = [];
   const target = {
@@ -51,12 +51,12 @@ test('giving back control drops queued input, and ends the waits for it once the
     },
     post: (method: string) => void said.push(method),
   } as unknown as ObservedTarget;
-  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
+  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
   page.mouse(MOUSE_DOWN);
   page.text('too late');
   const ended: string[] = [];
   void page.copy(false).then(text => ended.push(`copied '${text}'`));
-  void page.inputSent().then(() => ended.push('input sent'));
+  void page.whenInputSent().then(() => ended.push('input sent'));
   page.setControlled(false);
   await new Promise(done => setImmediate(done));
   assert.deepEqual(ended, ["copied ''"], 'the mouse press may still be sent');
@@ -68,7 +68,7 @@ test('giving back control drops queued input, and ends the waits for it once the
 });
 
 for (const when of ['before', 'after'] as const)
-  test(`giving back control ${when} the list of a select element is shown leaves the next press complete`, async () => {
+  test(`a mouse press is complete after control was given back ${when} the list of a select element is shown`, async () => {
     const described = Promise.withResolvers<object>();
     const evaluated = Promise.withResolvers<void>();
     const dispatched: unknown[] = [];
@@ -93,13 +93,13 @@ for (const when of ['before', 'after'] as const)
       },
       post: note,
     } as unknown as ObservedTarget;
-    const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
+    const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
     page.setControlled(true);
     page.mouse(MOUSE_DOWN);
     await evaluated.promise;
     if (when === 'before') page.setControlled(false);
     described.resolve({ result: { value: { x: 0, y: 0, width: 9, height: 9, options: [] } } });
-    await page.inputSent();
+    await page.whenInputSent();
     if (when === 'after') {
       assert.ok(page.state.select);
       page.setControlled(false);
@@ -109,7 +109,7 @@ for (const when of ['before', 'after'] as const)
     foundElement = {};
     page.mouse(MOUSE_DOWN);
     page.mouse({ ...MOUSE_DOWN, action: 'up', buttons: 0 });
-    await page.inputSent();
+    await page.whenInputSent();
     assert.deepEqual(dispatched, ['mousePressed', 'mouseReleased']);
     page.close();
   });

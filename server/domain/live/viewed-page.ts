@@ -20,7 +20,7 @@ const MOUSE_RESPONSE_MS = 1_000;
  * the viewer does not expect further inputs to take effect.
  */
 const QUEUED_INPUTS_MAX = 1_000;
-const CURSOR_EVERY_MS = 100;
+const CURSOR_INTERVAL_MS = 100;
 const COPY_TIMEOUT_MS = 3_000;
 /** Maximum length of a dialog's message, and of its default text. */
 const DIALOG_CHARS_MAX = 10_000;
@@ -52,7 +52,7 @@ export interface ViewedPageParts {
   readonly remoteFrames: () => ReadonlyMap<string, ObservedTarget>;
   /** Whether the session is in a masked hand-off. */
   readonly isCovered: () => boolean;
-  readonly changed: () => void;
+  readonly onChanged: () => void;
 }
 
 interface QueuedStep {
@@ -74,7 +74,7 @@ export class ViewedPage implements Closeable {
   /** Pending until the page has acknowledged the last mouse move. */
   #pendingMove: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
-  #cursorAskedMs = 0;
+  #cursorQueriedMs = 0;
   /** Steps queued behind the one that is running. Undefined if no step is running. */
   #queuedSteps: QueuedStep[] | undefined;
   /** The newest move with the left button pressed. */
@@ -84,13 +84,13 @@ export class ViewedPage implements Closeable {
   /** How often a viewer has given back control, or has left the page. */
   #controlEndCount = 0;
 
-  constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
+  constructor({ target, remoteFrames, isCovered, onChanged }: ViewedPageParts) {
     this.id = target.id;
     this.#target = target;
     this.#worlds = new PageWorlds(target, remoteFrames);
     this.#isCovered = isCovered;
-    this.#onChanged = changed;
-    this.#subscription = target.on((method, params) => this.#event(method, params));
+    this.#onChanged = onChanged;
+    this.#subscription = target.on((method, params) => this.#handleEvent(method, params));
     target.post('Page.enable');
     void this.#readHistory();
   }
@@ -104,7 +104,7 @@ export class ViewedPage implements Closeable {
   }
 
   /** Resolves when all input so far has been sent to the browser or dropped. */
-  async inputSent(): Promise<void> {
+  async whenInputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     // This step has no `drop`, because the step that is running when control is given back still sends its input.
     if (this.#enqueue({ run: resolve })) await promise;
@@ -130,7 +130,7 @@ export class ViewedPage implements Closeable {
     this.#update({ select: null, files: null });
   }
 
-  toFront(): void {
+  bringToFront(): void {
     this.#target.post('Page.bringToFront');
   }
 
@@ -152,17 +152,17 @@ export class ViewedPage implements Closeable {
   }
 
   wheel({ x, y, deltaX, deltaY, modifiers }: Input<'wheel'>): void {
-    this.#input(DISPATCH_MOUSE_EVENT, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
+    this.#sendInput(DISPATCH_MOUSE_EVENT, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
   }
 
   touch({ action, points, modifiers }: Input<'touch'>): void {
     const type = { start: 'touchStart', move: 'touchMove', end: 'touchEnd', cancel: 'touchCancel' }[action];
-    this.#input('Input.dispatchTouchEvent', { type, touchPoints: points.map(point => ({ ...point })), modifiers });
+    this.#sendInput('Input.dispatchTouchEvent', { type, touchPoints: points.map(point => ({ ...point })), modifiers });
   }
 
   key({ action, key, code, keyCode, text, location, repeats, modifiers, mac }: Input<'key'>): void {
     const isTyping = action === 'down' && text !== '';
-    this.#input('Input.dispatchKeyEvent', {
+    this.#sendInput('Input.dispatchKeyEvent', {
       type: action === 'up' ? 'keyUp' : isTyping ? 'keyDown' : 'rawKeyDown',
       ...{ key, code, location, modifiers, windowsVirtualKeyCode: keyCode, autoRepeat: repeats },
       ...(isTyping ? { text, unmodifiedText: text } : {}),
@@ -171,11 +171,11 @@ export class ViewedPage implements Closeable {
   }
 
   text(text: string): void {
-    this.#input('Input.insertText', { text });
+    this.#sendInput('Input.insertText', { text });
   }
 
   compose({ text, start, end }: Input<'compose'>): void {
-    this.#input('Input.imeSetComposition', { text, selectionStart: start, selectionEnd: end });
+    this.#sendInput('Input.imeSetComposition', { text, selectionStart: start, selectionEnd: end });
   }
 
   /**
@@ -184,9 +184,9 @@ export class ViewedPage implements Closeable {
    */
   async copy(isCut: boolean): Promise<string> {
     // Queued behind earlier input, which may still change the selection.
-    const { promise: isTurn, resolve } = Promise.withResolvers<boolean>();
+    const { promise: turnPromise, resolve } = Promise.withResolvers<boolean>();
     if (!this.#enqueue({ run: () => resolve(true), drop: () => resolve(false) })) return '';
-    if (!(await isTurn)) return '';
+    if (!(await turnPromise)) return '';
     const key = isCut ? 'x' : 'c';
     const event = {
       key,
@@ -198,7 +198,7 @@ export class ViewedPage implements Closeable {
     const text = await copiedText(this.#worlds, () =>
       this.#target.send('Input.dispatchKeyEvent', keyDownEvent, COPY_TIMEOUT_MS).catch(() => {}),
     );
-    this.#input('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+    this.#sendInput('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
     return text;
   }
 
@@ -209,7 +209,7 @@ export class ViewedPage implements Closeable {
     return true;
   }
 
-  async history(action: Input<'history'>['action']): Promise<void> {
+  async traverseHistory(action: Input<'history'>['action']): Promise<void> {
     if (action === 'reload') return this.#target.post('Page.reload');
     if (action === 'stop') return this.#target.post('Page.stopLoading');
     const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
@@ -218,7 +218,7 @@ export class ViewedPage implements Closeable {
     if (typeof entry.id === 'number') this.#target.post('Page.navigateToHistoryEntry', { entryId: entry.id });
   }
 
-  dialog(accept: boolean, promptText: string): void {
+  answerDialog(accept: boolean, promptText: string): void {
     this.#target.post('Page.handleJavaScriptDialog', { accept, promptText });
   }
 
@@ -230,7 +230,7 @@ export class ViewedPage implements Closeable {
   }
 
   /** Chooses files by their paths inside the box. `paths` is empty if the viewer cancelled. */
-  files(paths: readonly string[]): void {
+  chooseFiles(paths: readonly string[]): void {
     const nodeId = this.#fileInputNodeId;
     this.#fileInputNodeId = undefined;
     this.#update({ files: null });
@@ -240,8 +240,8 @@ export class ViewedPage implements Closeable {
 
   /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_EVERY_MS ago. */
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
-    if (nowMs - this.#cursorAskedMs < CURSOR_EVERY_MS) return undefined;
-    this.#cursorAskedMs = nowMs;
+    if (nowMs - this.#cursorQueriedMs < CURSOR_INTERVAL_MS) return undefined;
+    this.#cursorQueriedMs = nowMs;
     return cursorAt(this.#worlds, x, y);
   }
 
@@ -313,7 +313,7 @@ export class ViewedPage implements Closeable {
    * Sends input without waiting for the response: a click that opens a dialog is acknowledged only when the dialog is
    * closed.
    */
-  #input(method: string, params: JsonObject): void {
+  #sendInput(method: string, params: JsonObject): void {
     this.#enqueueInput(() => this.#target.post(method, params));
   }
 
@@ -342,7 +342,7 @@ export class ViewedPage implements Closeable {
     this.#queuedSteps = undefined;
   }
 
-  #event(method: string, params: JsonObject): void {
+  #handleEvent(method: string, params: JsonObject): void {
     switch (method) {
       case 'Page.javascriptDialogOpening':
         return this.#update({ dialog: { ...dialogOf(params), isCovered: this.#isCovered() } });

@@ -22,7 +22,7 @@ export interface LiveFrame {
    * Whether the page is not recorded, so that it is unknown what must be masked. The whole picture is then masked for
    * everyone except the person who has control.
    */
-  readonly isUnknown: boolean;
+  readonly isMaskUnknown: boolean;
   /** Size of the shown page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -138,7 +138,7 @@ export class Viewing implements Closeable {
       target,
       remoteFrames: () => this.#remoteFrames(target),
       isCovered: () => this.#liveSession.cover !== undefined,
-      changed: () => this.#notify(target.id),
+      onChanged: () => this.#notify(target.id),
     });
     this.#pages.set(target.id, { target, page });
     target.on(method => {

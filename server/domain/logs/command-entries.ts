@@ -69,12 +69,12 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Page.printToPDF': params =>
     plainMembers(params, ['landscape', 'printBackground', 'scale', 'paperWidth', 'paperHeight']),
   [EVALUATE]: params => ({
-    expression: scanExpression(textAt(params, 'expression') ?? '').shape,
+    expression: scanExpression(textAt(params, 'expression') ?? '').redacted,
     ...plainMembers(params, ['awaitPromise', 'returnByValue', 'userGesture', 'contextId', 'uniqueContextId']),
   }),
   [FUNCTION_METHOD]: params => ({
     ...plainMembers(params, ['awaitPromise', 'returnByValue', 'userGesture', 'executionContextId', 'uniqueContextId']),
-    functionDeclaration: scanExpression(textAt(params, 'functionDeclaration') ?? '').shape,
+    functionDeclaration: scanExpression(textAt(params, 'functionDeclaration') ?? '').redacted,
     ...(Array.isArray(params.arguments) ? { arguments: params.arguments.slice(0, 20).map(redactedArgument) } : {}),
   }),
   'Input.dispatchKeyEvent': params => ({ ...inputParams(params), ...keyField(params) }),

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { CommandLog } from './command-log.ts';
-import { COMMANDS_AT_ONCE } from './limits.ts';
+import { COMMAND_BURST_MAX } from './limits.ts';
 import { SessionLog } from './session-log.ts';
 
 const SECRET = 'hunter2-S3cr3t';
@@ -44,7 +44,7 @@ test('redacts the text of an expression that is not logged because of the rate l
     const message = Buffer.from(JSON.stringify({ id: 1, method, params }));
     commands.onCommand({ method, targetIds: ['page'], message })?.(Buffer.from('{"id":1,"result":{}}'));
   };
-  for (let n = 0; n < COMMANDS_AT_ONCE; n++) send('Page.reload', {});
+  for (let n = 0; n < COMMAND_BURST_MAX; n++) send('Page.reload', {});
   send('Runtime.evaluate', { expression: `search.value = '${SECRET}'; search.form.submit()` });
   log.add({ at: 1, kind: 'page', method: 'Page.frameNavigated', params: { url: `https://a.test/?q=${SECRET}` } });
   await log.close();
@@ -57,7 +57,7 @@ test('parses the oldest queued commands at once if too many commands are queued'
   const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
   const log = new SessionLog({ application, session, rows, clock, log: silentLog });
   const typed: unknown[] = [];
-  log.typed.rememberText = text => void typed.push(text);
+  log.typedText.rememberText = text => void typed.push(text);
   const commands = new CommandLog({ log, pageOf: () => 1, clock });
   for (let n = 0; n < 1_000; n++) {
     const message = Buffer.from(JSON.stringify({ id: n, method: 'Input.insertText', params: { text: `text ${n}` } }));

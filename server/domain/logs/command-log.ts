@@ -9,7 +9,7 @@ import type { CommandTap, ObservedCommand } from '../sessions/browser-host.ts';
 import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';
-import { COMMANDS_AT_ONCE, COMMANDS_PER_SECOND } from './limits.ts';
+import { COMMAND_BURST_MAX, COMMANDS_PER_SECOND } from './limits.ts';
 import type { SessionLog } from './session-log.ts';
 import { textAt, type UntrustedObject } from './values.ts';
 
@@ -60,20 +60,20 @@ export class CommandLog implements CommandTap {
   readonly #parts: CommandLogParts;
   readonly #queue: Array<() => void> = [];
   #isScheduled = false;
-  #credit = COMMANDS_AT_ONCE;
-  #creditUpdatedMs: number;
+  #tokens = COMMAND_BURST_MAX;
+  #tokensUpdatedMs: number;
 
   constructor(parts: CommandLogParts) {
     this.#parts = parts;
-    this.#creditUpdatedMs = parts.clock.monotonicMs();
+    this.#tokensUpdatedMs = parts.clock.monotonicMs();
     // On a busy machine, a page's event that contains typed text can arrive in the same turn as the command that typed
     // the text. The command must be parsed first.
-    parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
+    parts.log.parseQueuedCommands = () => this.#runDeferred(this.#queue.length);
   }
 
   onCommand(observed: ObservedCommand): ((response: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
-    const isLogged = log.canAccept('command') && (this.#takeCredit() || log.drop('command', 'rate'));
+    const isLogged = log.canAccept('command') && (this.#takeToken() || log.drop('command', 'rate'));
     if (!isLogged && !mayType(observed)) return undefined;
     const pendingCommand: LoggedCommand = {
       ...observed,
@@ -119,54 +119,54 @@ export class CommandLog implements CommandTap {
   }
 
   #rememberTyped({ method, targetIds }: LoggedCommand, params: UntrustedObject): void {
-    const { typed } = this.#parts.log;
+    const { typedText } = this.#parts.log;
     const [channel = ''] = targetIds;
     switch (method) {
       case 'Input.insertText':
       case 'Input.imeSetComposition':
-        return this.#onInsertedText(channel, textAt(params, 'text') ?? '');
+        return this.#rememberInsertedText(channel, textAt(params, 'text') ?? '');
       case 'Input.dispatchKeyEvent':
-        return this.#key(channel, params);
+        return this.#rememberKey(channel, params);
       case 'Runtime.callFunctionOn':
-        typed.endWord(channel);
-        return typed.rememberPassed(params.arguments);
+        typedText.endWord(channel);
+        return typedText.rememberPassed(params.arguments);
       case 'Input.dispatchMouseEvent':
-        return typed.endWord(channel);
+        return typedText.endWord(channel);
       case 'Page.handleJavaScriptDialog':
-        return typed.rememberText(textAt(params, 'promptText') ?? '');
+        return typedText.rememberText(textAt(params, 'promptText') ?? '');
       case 'Runtime.evaluate':
-        typed.endWord(channel);
-        return typed.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').quoted);
+        typedText.endWord(channel);
+        return typedText.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').literals);
     }
   }
 
   /** Remembers inserted text. Some clients insert text one character at a time. */
-  #onInsertedText(channel: string, text: string): void {
-    const { typed } = this.#parts.log;
-    if ([...text].length === 1) return typed.addCharacter(channel, text);
-    typed.endWord(channel);
-    typed.rememberText(text);
+  #rememberInsertedText(channel: string, text: string): void {
+    const { typedText } = this.#parts.log;
+    if ([...text].length === 1) return typedText.addCharacter(channel, text);
+    typedText.endWord(channel);
+    typedText.rememberText(text);
   }
 
-  #key(channel: string, params: UntrustedObject): void {
-    const { typed } = this.#parts.log;
+  #rememberKey(channel: string, params: UntrustedObject): void {
+    const { typedText } = this.#parts.log;
     if (params.type === 'keyUp') return;
     const text = textAt(params, 'text') ?? '';
     const key = textAt(params, 'key') ?? '';
-    if (text !== '' && text !== '\r') typed.addCharacter(channel, text);
-    else if (key === 'Backspace') typed.removeCharacter(channel);
-    else if (key === 'Enter' || key === 'Tab') typed.endField(channel);
+    if (text !== '' && text !== '\r') typedText.addCharacter(channel, text);
+    else if (key === 'Backspace') typedText.removeCharacter(channel);
+    else if (key === 'Enter' || key === 'Tab') typedText.endField(channel);
   }
 
-  #takeCredit(): boolean {
+  #takeToken(): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
-    this.#credit = Math.min(
-      COMMANDS_AT_ONCE,
-      this.#credit + ((nowMs - this.#creditUpdatedMs) / 1000) * COMMANDS_PER_SECOND,
+    this.#tokens = Math.min(
+      COMMAND_BURST_MAX,
+      this.#tokens + ((nowMs - this.#tokensUpdatedMs) / 1000) * COMMANDS_PER_SECOND,
     );
-    this.#creditUpdatedMs = nowMs;
-    if (this.#credit < 1) return false;
-    this.#credit--;
+    this.#tokensUpdatedMs = nowMs;
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
     return true;
   }
 

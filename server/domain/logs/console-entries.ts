@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import type { LogEntry } from './entry.ts';
 import { redactText, redactUrl, truncate } from './redact.ts';
-import { objectAt, plainMembers, shownJson, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plainMembers, prunedJson, textAt, type UntrustedObject } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
 const TEXT_CHARS_MAX = 2_048;
@@ -73,30 +73,30 @@ export function remoteObject(object: UntrustedObject): JsonObject {
   const preview = objectAt(object, 'preview');
   return {
     ...plainMembers(object, ['type', 'subtype', 'className', 'unserializableValue']),
-    ...(value === undefined ? {} : { value: shownValue(value) }),
+    ...(value === undefined ? {} : { value: loggedValue(value) }),
     ...(typeof object.description === 'string' ? { description: redactedText(object.description) } : {}),
-    ...(preview ? { preview: shownPreview(preview) } : {}),
+    ...(preview ? { preview: loggedPreview(preview) } : {}),
   };
 }
 
-function shownValue(value: unknown): Json {
+function loggedValue(value: unknown): Json {
   if (typeof value === 'string') return redactedText(value);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  return redactedText(shownJson(value));
+  return redactedText(prunedJson(value));
 }
 
-function shownPreview(preview: UntrustedObject): JsonObject {
+function loggedPreview(preview: UntrustedObject): JsonObject {
   const properties = Array.isArray(preview.properties) ? preview.properties : [];
   return {
     ...plainMembers(preview, ['type', 'subtype']),
     ...(typeof preview.description === 'string' ? { description: redactedText(preview.description) } : {}),
     overflow: preview.overflow === true || properties.length > PROPERTIES_MAX,
-    properties: properties.slice(0, PROPERTIES_MAX).filter(isObject).map(shownProperty),
+    properties: properties.slice(0, PROPERTIES_MAX).filter(isObject).map(loggedProperty),
   };
 }
 
 /** Formats a property. Name and value are redacted together, so that `{password: …}` is recognized. */
-function shownProperty(entry: UntrustedObject): JsonObject {
+function loggedProperty(entry: UntrustedObject): JsonObject {
   const name = truncate(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);

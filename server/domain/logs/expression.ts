@@ -10,31 +10,31 @@ const LONG_NUMBERS = /\b\d{6,}\b/g;
 const BEFORE_REGEXP_PATTERN =
   /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
 /** How much of the text before a slash is searched. */
-const BEFORE_CHARS = 40;
+const LOOKBEHIND_CHARS = 40;
 /** Text that is kept as it is. */
 const PLAIN_TEXT = /[^/"'`]+/y;
 
 export interface ScannedExpression {
   /** The redacted expression. */
-  readonly shape: string;
+  readonly redacted: string;
   /** The contents of string literals. */
-  readonly quoted: readonly string[];
+  readonly literals: readonly string[];
 }
 
 export function scanExpression(expression: string): ScannedExpression {
-  if (expression.length > SCANNED_CHARS_MAX) return { shape: REDACTED + CUT, quoted: [] };
-  const scan = new Scan(expression);
-  const shape = scan.run();
-  if (shape === undefined) return { shape: REDACTED, quoted: scan.quoted };
+  if (expression.length > SCANNED_CHARS_MAX) return { redacted: REDACTED + CUT, literals: [] };
+  const scanner = new ExpressionScanner(expression);
+  const redacted = scanner.run();
+  if (redacted === undefined) return { redacted: REDACTED, literals: scanner.literals };
   return {
-    shape: truncate(redactText(shape.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
-    quoted: scan.quoted,
+    redacted: truncate(redactText(redacted.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
+    literals: scanner.literals,
   };
 }
 
-class Scan {
+class ExpressionScanner {
   readonly #text: string;
-  readonly quoted: string[] = [];
+  readonly literals: string[] = [];
   #position = 0;
   readonly #output: string[] = [];
   /**
@@ -58,7 +58,7 @@ class Scan {
 
   #append(piece: string): void {
     this.#output.push(piece);
-    this.#tail = (this.#tail + piece.slice(-BEFORE_CHARS)).slice(-BEFORE_CHARS);
+    this.#tail = (this.#tail + piece.slice(-LOOKBEHIND_CHARS)).slice(-LOOKBEHIND_CHARS);
   }
 
   #step(): boolean {
@@ -73,8 +73,8 @@ class Scan {
     const nextTwo = this.#text.slice(this.#position, this.#position + 2);
     if (nextTwo === '//') return this.#skipTo(/\n|$/g, false);
     if (nextTwo === '/*') return this.#skipTo(/\*\//g, true);
-    if (character === '"' || character === "'" || character === '`') return this.#string(character);
-    if (character === '/' && BEFORE_REGEXP_PATTERN.test(this.#tail)) return this.#pattern();
+    if (character === '"' || character === "'" || character === '`') return this.#scanString(character);
+    if (character === '/' && BEFORE_REGEXP_PATTERN.test(this.#tail)) return this.#scanRegExp();
     this.#append(character);
     this.#position++;
     return true;
@@ -91,7 +91,7 @@ class Scan {
   }
 
   /** Redacts a string literal. A template literal, including its expressions, is treated as one string. */
-  #string(quote: string): boolean {
+  #scanString(quote: string): boolean {
     const from = this.#position + 1;
     for (let at = from; at < this.#text.length; at++) {
       const character = this.#text[at];
@@ -103,7 +103,7 @@ class Scan {
         // the rest of the expression is redacted.
         if (quote === '`' && literalContent.includes('${') && this.#text.indexOf('`', at + 1) >= 0)
           return this.#redactRest();
-        this.quoted.push(unescapeContent(literalContent));
+        this.literals.push(unescapeContent(literalContent));
         this.#append(literalContent === '' ? quote + quote : quote + REDACTED + quote);
         this.#position = at + 1;
         return true;
@@ -118,7 +118,7 @@ class Scan {
     return true;
   }
 
-  #pattern(): boolean {
+  #scanRegExp(): boolean {
     let isInClass = false;
     for (let at = this.#position + 1; at < this.#text.length; at++) {
       const character = this.#text[at];

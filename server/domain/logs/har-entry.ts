@@ -14,7 +14,7 @@ export interface Hop {
   hasExtra: boolean;
   sentExtra: UntrustedObject | undefined;
   receivedExtra: UntrustedObject | undefined;
-  fromMemory: boolean;
+  isFromMemory: boolean;
   finished: UntrustedObject | undefined;
   failed: UntrustedObject | undefined;
 }
@@ -190,7 +190,7 @@ function httpVersion(protocol: string | undefined, isSocket: boolean): string {
 const resourceType = ({ sent, failed }: Hop): string =>
   (textAt(sent, 'type') ?? textAt(failed, 'type') ?? 'other').toLowerCase();
 
-function fromCache({ fromMemory, received }: Hop): { _fromCache?: 'memory' | 'disk' } {
-  if (fromMemory) return { _fromCache: 'memory' };
+function fromCache({ isFromMemory, received }: Hop): { _fromCache?: 'memory' | 'disk' } {
+  if (isFromMemory) return { _fromCache: 'memory' };
   return isObject(received) && received.fromDiskCache === true ? { _fromCache: 'disk' } : {};
 }

@@ -42,7 +42,7 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
     const text = serialize(assembly.take(entry));
     if (text !== '') yield text;
   }
-  yield serialize(assembly.rest());
+  yield serialize(assembly.finishAll());
   yield `],"pages":${JSON.stringify(assembly.pages)}}}`;
 }
 
@@ -58,13 +58,13 @@ export class HarAssembly {
   /** Adds the next entry. Returns the requests that are now complete. */
   take(entry: LogEntry): HarEntry[] {
     this.#entryCount++;
-    if (entry.kind === 'page') this.#page(entry);
-    else if (entry.kind === 'network') this.#network(entry);
+    if (entry.kind === 'page') this.#addPageEntry(entry);
+    else if (entry.kind === 'network') this.#addNetworkEntry(entry);
     return this.#takeSettled();
   }
 
   /** Returns the unfinished requests. */
-  rest(): HarEntry[] {
+  finishAll(): HarEntry[] {
     return [...this.#chains.keys()].flatMap(id => this.#finish(id));
   }
 
@@ -77,7 +77,7 @@ export class HarAssembly {
     }));
   }
 
-  #page({ method, page, params, loaderId, at }: LogEntry): void {
+  #addPageEntry({ method, page, params, loaderId, at }: LogEntry): void {
     if (page === undefined || loaderId === undefined) return;
     if (method === 'Page.frameNavigated') {
       const frame = objectAt(params, 'frame');
@@ -90,7 +90,7 @@ export class HarAssembly {
     }
   }
 
-  #network(entry: LogEntry): void {
+  #addNetworkEntry(entry: LogEntry): void {
     const id = textAt(entry.params, 'requestId');
     if (id === undefined) return;
     const chain = this.#chainOf(id);
@@ -99,7 +99,7 @@ export class HarAssembly {
       case 'Network.requestWillBeSent':
         return this.#onSent(chain, entry);
       case 'Network.webSocketCreated':
-        return void chain.hops.push(this.#hop(entry, true));
+        return void chain.hops.push(this.#newHop(entry, true));
       case 'Network.webSocketWillSendHandshakeRequest':
         if (lastHop)
           lastHop.sent = {
@@ -113,7 +113,7 @@ export class HarAssembly {
       case 'Network.responseReceivedExtraInfo':
         return void chain.receivedExtras.push(entry);
       case 'Network.requestServedFromCache':
-        if (lastHop) lastHop.fromMemory = true;
+        if (lastHop) lastHop.isFromMemory = true;
         return;
       case 'Network.responseReceived':
       case 'Network.webSocketHandshakeResponseReceived':
@@ -149,10 +149,10 @@ export class HarAssembly {
       const { timestamp } = entry.params;
       lastHop.finished = timestamp === undefined ? {} : { timestamp };
     }
-    chain.hops.push(this.#hop(entry, false));
+    chain.hops.push(this.#newHop(entry, false));
   }
 
-  #hop(entry: LogEntry, isSocket: boolean): Hop {
+  #newHop(entry: LogEntry, isSocket: boolean): Hop {
     const { at, params } = entry;
     return {
       at,
@@ -163,7 +163,7 @@ export class HarAssembly {
       hasExtra: false,
       sentExtra: undefined,
       receivedExtra: undefined,
-      fromMemory: false,
+      isFromMemory: false,
       finished: undefined,
       failed: undefined,
     };
@@ -238,7 +238,7 @@ const EMPTY_HOP: Omit<Hop, 'at' | 'sent'> = {
   hasExtra: false,
   sentExtra: undefined,
   receivedExtra: undefined,
-  fromMemory: false,
+  isFromMemory: false,
   finished: undefined,
   failed: undefined,
 };

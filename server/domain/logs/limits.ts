@@ -24,5 +24,5 @@ export const SHARES: Readonly<Record<LogKind, Share>> = {
 export const WAITING_BYTES_MAX = 2 * MIB;
 
 /** The rate limit for logged commands: the burst, and the number per second. */
-export const COMMANDS_AT_ONCE = 2_000;
+export const COMMAND_BURST_MAX = 2_000;
 export const COMMANDS_PER_SECOND = 200;

@@ -19,8 +19,8 @@ test('logs a refused navigation without its query while a person has control in 
   const id = 'session' as SessionId;
   await book.begin({ id, applicationId: 'app', status: 'PENDING' } as unknown as SessionRow);
   const attempt = { url: 'https://sso.test/login?answer=maiden#step', reason: 'allowed_domains', targetId: 'tab' };
-  book.navigationBlocked(id, { ...attempt, isCovered: true });
-  book.navigationBlocked(id, { ...attempt, isCovered: false });
+  book.logBlockedNavigation(id, { ...attempt, isCovered: true });
+  book.logBlockedNavigation(id, { ...attempt, isCovered: false });
   await book.end(id);
   assert.deepEqual(
     lines.map(line => entryOf(line)?.params.url),

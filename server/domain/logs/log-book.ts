@@ -54,7 +54,7 @@ export class LogBook {
   }
 
   /** Logs that the session's network rules refused a navigation. Does nothing if the session has no log. */
-  navigationBlocked(session: SessionId, { url, reason, targetId, isCovered }: BlockedNavigation): void {
+  logBlockedNavigation(session: SessionId, { url, reason, targetId, isCovered }: BlockedNavigation): void {
     const log = this.#openLogs.get(session);
     const page = log?.pageOf?.(targetId);
     const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };

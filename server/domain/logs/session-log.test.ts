@@ -128,7 +128,7 @@ describe('SessionLog', () => {
   it('redacts typed text in later entries', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
-    log.typed.rememberText('hunter2-secret');
+    log.typedText.rememberText('hunter2-secret');
     log.add(said('you typed hunter2-secret'));
     await log.write();
     assert.deepEqual(

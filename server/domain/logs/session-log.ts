@@ -15,7 +15,7 @@ const CHUNK_BYTES = 128 * 1024;
 /** If more bytes than this are waiting, a write starts at once instead of within a second. */
 const WRITE_NOW_BYTES = 512 * 1024;
 /** While entries are being dropped, markers are written at intervals that grow to this maximum. */
-const MARKER_MS_MAX = 60_000;
+const MARKER_INTERVAL_MAX_MS = 60_000;
 /** The `method` of a marker. Markers do not count against limits, so that they are always written. */
 export const ENTRIES_DROPPED = 'Log.entriesDropped';
 
@@ -33,7 +33,7 @@ interface DroppedEntries {
   /** Number of entries dropped since the last marker. */
   count: number;
   fromMs: number;
-  markers: number;
+  markerCount: number;
   nextMarkerMs: number;
 }
 
@@ -55,10 +55,10 @@ export class SessionLog {
   /** Secrets that the service itself typed into pages. Set when the watcher starts. */
   secrets = new SecretTexts();
   /** Typed text, which must be redacted everywhere. */
-  readonly typed = new TypedText();
+  readonly typedText = new TypedText();
   readonly consoleUntilMs: number;
   /** Parses the commands that are still queued, because they may contain typed text that must be redacted. */
-  catchUp: () => void = () => {};
+  parseQueuedCommands: () => void = () => {};
   /** Returns the number of the page for a target that is a page or belongs to one. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
@@ -93,10 +93,10 @@ export class SessionLog {
 
   add(logEntry: LogEntry & { readonly kind: LogKind }): void {
     if (!this.canAccept(logEntry.kind)) return;
-    if (logEntry.kind !== 'command') this.catchUp();
+    if (logEntry.kind !== 'command') this.parseQueuedCommands();
     const entry = this.secrets.cleanAll(logEntry);
     const line = lineOf(entry);
-    const text = this.typed.occursIn(line) ? lineOf(this.typed.redact(entry)) : line;
+    const text = this.typedText.occursIn(line) ? lineOf(this.typedText.redact(entry)) : line;
     const kindUsage = this.#usage[entry.kind];
     kindUsage.entries++;
     kindUsage.bytes += text.length;
@@ -109,7 +109,9 @@ export class SessionLog {
     const previousDrops = this.#droppedByKind.get(kind);
     if (previousDrops && previousDrops.reason !== reason) this.#writeMarker(kind, previousDrops);
     const currentDrops =
-      previousDrops?.reason === reason ? previousDrops : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
+      previousDrops?.reason === reason
+        ? previousDrops
+        : { reason, count: 0, fromMs: 0, markerCount: 0, nextMarkerMs: 0 };
     if (currentDrops.count++ === 0) currentDrops.fromMs = this.#nowMs();
     this.#droppedByKind.set(kind, currentDrops);
     return false;
@@ -125,7 +127,7 @@ export class SessionLog {
 
   /** Marks a period in which nothing was recorded. */
   markGap(fromMs: number, toMs: number): void {
-    this.#marker('any', { reason: 'restart', from: fromMs, to: toMs });
+    this.#pushMarker('any', { reason: 'restart', from: fromMs, to: toMs });
   }
 
   /** Stores new entries. Never rejects: if a write fails, its entries are written the next time. */
@@ -195,12 +197,15 @@ export class SessionLog {
     const { reason, count, fromMs } = droppedEntries;
     if (count === 0) return;
     const now = this.#nowMs();
-    this.#marker(kind, { reason, count, from: fromMs, to: now });
+    this.#pushMarker(kind, { reason, count, from: fromMs, to: now });
     droppedEntries.count = 0;
-    droppedEntries.nextMarkerMs = now + Math.min(MARKER_MS_MAX, 1000 * 2 ** droppedEntries.markers++);
+    droppedEntries.nextMarkerMs = now + Math.min(MARKER_INTERVAL_MAX_MS, 1000 * 2 ** droppedEntries.markerCount++);
   }
 
-  #marker(kind: EntryKind, params: { readonly reason: DropReason; readonly [name: string]: string | number }): void {
+  #pushMarker(
+    kind: EntryKind,
+    params: { readonly reason: DropReason; readonly [name: string]: string | number },
+  ): void {
     const at = this.#nowMs();
     this.#push({ at, kind, text: lineOf({ at, kind, method: ENTRIES_DROPPED, params: { type: kind, ...params } }) });
   }

@@ -5,7 +5,7 @@ import { TypedText } from './typed-text.ts';
 
 const SECRET = 'Pässwört "1"&ü';
 
-test('redacts typed text in every encoding', () => {
+test('redacts typed text that is plain or encoded for a URL, a form or JSON', () => {
   const typed = new TypedText();
   typed.rememberText(SECRET);
   const form = new URLSearchParams({ pw: SECRET }).toString();
@@ -64,7 +64,7 @@ test('does not remember arguments that are selectors, paths or code', () => {
   for (const text of given) assert.ok(!typed.occursIn(text), text);
 });
 
-test('separates texts that were typed into two fields, and joins the characters of a text between which other commands were sent', () => {
+test('separates texts typed into two fields, and joins characters even if other commands were sent between them', () => {
   const typed = new TypedText();
   for (const character of 'name-42') typed.addCharacter('page', character);
   typed.endWord('page');

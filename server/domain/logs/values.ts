@@ -39,7 +39,7 @@ const PLAIN_CHARS_MAX = 200;
 const TEXT_CHARS_MAX = SCANNED_CHARS_MAX + 1;
 
 /** A value from a page as JSON text, limited in depth and number of members. */
-export function shownJson(value: unknown): string {
+export function prunedJson(value: unknown): string {
   return JSON.stringify(prune(value, VALUE_DEPTH_MAX, { remaining: VALUES_MAX })) ?? '';
 }
 

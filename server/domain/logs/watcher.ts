@@ -30,7 +30,7 @@ export interface ObservedSession {
   tap: LiveSession['tap'];
   /** How the session is hidden while a person has control. Undefined if nothing is hidden. */
   readonly cover: LiveSession['cover'];
-  readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
+  readonly responseTypes: Pick<LiveSession['responseTypes'], 'handleEvent'>;
   readonly secrets: LiveSession['secrets'];
 }
 
@@ -106,7 +106,7 @@ class Recorder {
 
   #handle(target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
     const kind = this.#isRecording ? kindOf(method) : undefined;
-    if (kind === 'network') this.#liveSession.responseTypes.heard(method, params);
+    if (kind === 'network') this.#liveSession.responseTypes.handleEvent(method, params);
     if (kind === 'console' && this.#liveSession.cover) return;
     // Frequent events are checked against the limits before they are parsed.
     if (!kind || (kind === 'console' && !this.#log.canAccept(kind))) return;
@@ -130,8 +130,8 @@ class Recorder {
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (!entry) return;
-    const isTyped = this.#typedRequests.mayContainTypedText(params, this.#liveSession.cover !== undefined);
-    const loggedEntry = isTyped ? { ...entry, params: withoutTypedText(entry.params) } : entry;
+    const mayContainTypedText = this.#typedRequests.mayContainTypedText(params, this.#liveSession.cover !== undefined);
+    const loggedEntry = mayContainTypedText ? { ...entry, params: withoutTypedText(entry.params) } : entry;
     this.#log.add({ ...loggedEntry, ...(page === undefined ? {} : { page }) });
   }
 }

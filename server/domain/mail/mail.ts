@@ -15,7 +15,7 @@ import { fault } from '../faults.ts';
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
 /** How long an e-mail is reserved for the process that sends it. Longer than an attempt can take. */
-const ATTEMPT_MS = 60_000;
+const RESERVATION_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_MS = 45_000;
 const FIRST_PAUSE_MS = 30_000;
@@ -108,7 +108,7 @@ export class Mail {
   async #send(mail: MailRow, sender: MailSender): Promise<boolean> {
     const { store, clock, log } = this.#parts;
     const now = clock.now();
-    if (!(await store.mails.take(mail.id, now, addMs(now, ATTEMPT_MS)))) return false;
+    if (!(await store.mails.take(mail.id, now, addMs(now, RESERVATION_MS)))) return false;
     try {
       const outgoing = { id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body };
       await withTimeout(SEND_MS, 'the mail server', () => sender.send(outgoing));

@@ -21,7 +21,7 @@ import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result
 
 /** The metadata field that names the agent key that opened a session with a tool. */
 const OPENED_BY = 'mcpKey';
-const SESSIONS_SHOWN = 100;
+const SESSIONS_LISTED_MAX = 100;
 /** How long to wait for the end of the session after the connection was lost. */
 const END_WAIT_MS = 3_000;
 const END_POLL_MS = 100;
@@ -35,7 +35,7 @@ export interface BrowserToolsParts {
     metadata: Readonly<Record<string, string>>,
   ) => SessionRequest;
   readonly live: { urls(caller: AgentCaller, id: string, query: { expiresIn?: number }): Promise<DebugUrls> };
-  readonly handOvers: Pick<HandOvers, 'ask' | 'wait' | 'cancel'>;
+  readonly handOvers: Pick<HandOvers, 'request' | 'wait' | 'cancel'>;
   readonly uploads: { content(caller: AgentCaller, id: string, name: string, bytesMax: number): Promise<Uint8Array> };
   readonly driver: {
     run(target: { session: string; address: string }, command: Command): Promise<CommandResult>;
@@ -66,7 +66,7 @@ export class BrowserTools {
    * the failure for the model.
    */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
-    return this.#refusalsAsResults(() => {
+    return this.#catchRefusals(() => {
       assertScope(caller, name);
       return this.#call(caller, name, input, options);
     });
@@ -75,7 +75,7 @@ export class BrowserTools {
   /** Continues a call after the person was shown the address of a hand-off. */
   resume(caller: AgentCaller, id: string, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     const { handOvers } = this.#parts;
-    return this.#refusalsAsResults(async () => {
+    return this.#catchRefusals(async () => {
       if (answer === 'accept') return handOvers.wait(caller, { id }, PERSON_WAIT_SECONDS_MAX, signal);
       const cancelled = await handOvers.cancel(caller, { id });
       return { ...cancelled, text: `The person did not open the page. ${cancelled.text}`, isError: true };
@@ -91,7 +91,7 @@ export class BrowserTools {
     return otherSessions.length === 0 ? firstSession?.id : undefined;
   }
 
-  async #refusalsAsResults(work: () => Promise<ToolResult>): Promise<ToolResult> {
+  async #catchRefusals(work: () => Promise<ToolResult>): Promise<ToolResult> {
     try {
       return await work();
     } catch (error) {
@@ -150,7 +150,7 @@ export class BrowserTools {
     const { handOvers } = this.#parts;
     if (name === 'browser_hand_over') {
       const { id } = await this.#session(caller, input);
-      return handOvers.ask(caller, id as SessionId, input as BrowserToolInput<typeof name>, signal);
+      return handOvers.request(caller, id as SessionId, input as BrowserToolInput<typeof name>, signal);
     }
     const { handoffId, seconds = PERSON_WAIT_SECONDS_MAX } = input as BrowserToolInput<'browser_hand_over_wait'>;
     const handoffTarget =
@@ -225,7 +225,7 @@ export class BrowserTools {
   }
 
   async #openSessions(caller: AgentCaller): Promise<readonly SessionView[]> {
-    const query = { status: 'RUNNING', q: openedByQuery(caller), limit: SESSIONS_SHOWN };
+    const query = { status: 'RUNNING', q: openedByQuery(caller), limit: SESSIONS_LISTED_MAX };
     return (await this.#parts.sessions.list(caller, query)).sessions;
   }
 
@@ -238,7 +238,10 @@ export class BrowserTools {
       files.map(async ({ name, mimeType = 'application/octet-stream', text, base64 }) => {
         if (text !== undefined && base64 !== undefined)
           throw invalidRequest([
-            { path: 'files', message: `${JSON.stringify(name)} has both text and base64; send only one of them` },
+            {
+              path: 'files',
+              message: `contains ${JSON.stringify(name)} with both text and base64; send only one of them`,
+            },
           ]);
         if (base64 !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(base64, 'base64')) };
         if (text !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(text)) };

@@ -77,6 +77,8 @@ function fieldOf({ type, ref, value, name }: BrowserToolInput<'browser_fill_form
   if (type === 'combobox') return { type: 'select', ref, value };
   if (type === 'textbox' || type === 'slider') return { type: 'text', ref, value };
   if (value !== 'true' && value !== 'false')
-    throw invalidRequest([{ path: 'fields', message: `the value of ${JSON.stringify(name)} must be true or false` }]);
+    throw invalidRequest([
+      { path: 'fields', message: `has a value for ${JSON.stringify(name)} that is not true or false` },
+    ]);
   return { type: 'checkbox', ref, checked: value === 'true' };
 }

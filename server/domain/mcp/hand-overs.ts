@@ -15,7 +15,7 @@ import type { ToolResult } from './tool-result.ts';
 
 export interface HandOversParts {
   readonly requests: Pick<HandoffRequests, 'request'>;
-  readonly changeFollower: Pick<HandoffFollower, 'ended'>;
+  readonly changeFollower: Pick<HandoffFollower, 'waitForEnd'>;
   readonly handoffs: Pick<Handoffs, 'cancel'>;
   readonly rows: Pick<HandoffRows, 'get' | 'list'>;
   readonly publicUrl: string;
@@ -42,7 +42,7 @@ export class HandOvers {
    * Requests a hand-off. A repeated call refers to the same hand-off until its end has been reported, because clients
    * of the 2025 protocol repeat the call after they have opened the address.
    */
-  async ask(
+  async request(
     caller: AgentCaller,
     sessionId: SessionId,
     input: BrowserToolInput<'browser_hand_over'>,
@@ -87,14 +87,14 @@ export class HandOvers {
       this.#unreportedHandoffs.delete(oldest);
     this.#unreportedHandoffs.set(sessionId, id as HandoffId);
     const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
-    const linkReader = claimUrl === undefined ? 'a member of the application' : 'one person';
+    const linkRecipient = claimUrl === undefined ? 'a member of the application' : 'one person';
     const text = [
-      `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${linkReader}:\n${url}`,
+      `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${linkRecipient}:\n${url}`,
       'Then call browser_hand_over_wait. While the person has control, your commands wait, and pages may be hidden from you.',
       ...warnings.map(({ message }) => `Warning: ${message}`),
     ].join('\n\n');
     const message = 'An agent asks you to take control of its browser. Open the page to see the reason.';
-    return { text, sessionId, person: { url, message, pending: { kind: 'handoff', id } } };
+    return { text, sessionId, personRequest: { url, message, pending: { kind: 'handoff', id } } };
   }
 
   /** Waits until the person is done. Without an id, waits for the newest hand-off that this key requested. */
@@ -106,7 +106,7 @@ export class HandOvers {
   ): Promise<ToolResult> {
     const row = await this.#find(caller, target);
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
-    const latestRow = await this.#parts.changeFollower.ended(row, signal, waitMs);
+    const latestRow = await this.#parts.changeFollower.waitForEnd(row, signal, waitMs);
     if (!isOpen(latestRow)) this.#markReported(latestRow);
     return describe(latestRow);
   }
@@ -119,7 +119,11 @@ export class HandOvers {
     const { id, applicationId, sessionId } = row;
     const { source } = caller;
     this.#markReported(row);
-    await this.#parts.handoffs.cancel({ caller, source, bearer: undefined, browser: undefined }, applicationId, id);
+    await this.#parts.handoffs.cancel(
+      { caller, source, bearer: undefined, browserCookie: undefined },
+      applicationId,
+      id,
+    );
     return { text: `Hand-off ${id} is cancelled. You have control.`, sessionId };
   }
 
@@ -139,7 +143,7 @@ export class HandOvers {
       return row;
     }
     const sessionFilter = session === undefined ? {} : { session };
-    const newestRows = await rows.list(applicationId, { ...sessionFilter, limit: NEWEST_SEARCHED });
+    const newestRows = await rows.list(applicationId, { ...sessionFilter, limit: SEARCHED_HANDOFFS_MAX });
     const ownHandoff = newestRows.find(({ requesterId }) => requesterId === keyId);
     if (!ownHandoff) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
     return ownHandoff;
@@ -150,7 +154,7 @@ export class HandOvers {
  * How many of the newest hand-offs are searched for one that this key requested. The newest one may belong to a viewer
  * who has taken control since then.
  */
-const NEWEST_SEARCHED = 20;
+const SEARCHED_HANDOFFS_MAX = 20;
 
 function describe(row: HandoffRow): ToolResult {
   const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;

@@ -37,7 +37,7 @@ export interface OperationCall {
 }
 
 export interface OperationToolsParts {
-  readonly invocations: Pick<Invocations, 'callable' | 'invoke' | 'read' | 'file'>;
+  readonly invocations: Pick<Invocations, 'listCallable' | 'invoke' | 'read' | 'file'>;
   readonly actions: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
   readonly handoffs: Pick<Handoffs, 'cancel'>;
   readonly rows: Pick<HandoffRows, 'findOpen'>;
@@ -56,13 +56,13 @@ export class OperationTools {
     this.#parts = parts;
   }
 
-  async granted(caller: AgentCaller): Promise<readonly AgentOperation[]> {
-    return caller.scopes.has('operations:invoke') ? this.#parts.invocations.callable(caller) : [];
+  async listGranted(caller: AgentCaller): Promise<readonly AgentOperation[]> {
+    return caller.scopes.has('operations:invoke') ? this.#parts.invocations.listCallable(caller) : [];
   }
 
   /** Calls an operation. A refusal is returned as a result that describes it for the model. */
   call(caller: AgentCaller, operation: AgentOperation, call: OperationCall): Promise<ToolResult> {
-    return refusalsAsResults(async () => {
+    return catchRefusals(async () => {
       if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
       const { input, signal } = call;
       const digest = digestOf(caller, operation, input);
@@ -90,8 +90,8 @@ export class OperationTools {
     answer: PersonAnswer,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    return refusalsAsResults(async () => {
-      if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
+    return catchRefusals(async () => {
+      if (answer === 'accept') return this.#waitForResult(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
       if (kind === 'action') {
         await this.#parts.actions.cancel(caller, caller.applicationId, id);
         return {
@@ -105,7 +105,7 @@ export class OperationTools {
           ? undefined
           : await this.#handoffOf(runningInvocation.sessionId, caller);
       if (openHandoff) {
-        const canceller = { caller, source: caller.source, bearer: undefined, browser: undefined };
+        const canceller = { caller, source: caller.source, bearer: undefined, browserCookie: undefined };
         await this.#parts.handoffs.cancel(canceller, caller.applicationId, openHandoff.id);
       }
       this.#forgetWaiting(id);
@@ -119,16 +119,16 @@ export class OperationTools {
     { jobId, invocationId, seconds = PERSON_WAIT_SECONDS_MAX }: ResultInput,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    return refusalsAsResults(async () => {
+    return catchRefusals(async () => {
       if (jobId !== undefined && invocationId === undefined)
-        return this.#result(caller, 'action', jobId.toLowerCase(), seconds, signal);
+        return this.#waitForResult(caller, 'action', jobId.toLowerCase(), seconds, signal);
       if (invocationId !== undefined && jobId === undefined)
-        return this.#result(caller, 'invocation', invocationId.toLowerCase(), seconds, signal);
+        return this.#waitForResult(caller, 'invocation', invocationId.toLowerCase(), seconds, signal);
       return { text: 'Pass either jobId or invocationId.', isError: true };
     });
   }
 
-  async #result(
+  async #waitForResult(
     caller: AgentCaller,
     kind: PendingWork['kind'],
     id: string,
@@ -189,7 +189,7 @@ export class OperationTools {
   }
 
   #noteWaiting(digest: string, id: string, result: ToolResult): ToolResult {
-    if (!result.person) return result;
+    if (!result.personRequest) return result;
     this.#waitingInvocations.set(digest, id);
     const [oldestDigest] = this.#waitingInvocations.keys();
     if (this.#waitingInvocations.size > WAITING_INVOCATIONS_MAX && oldestDigest !== undefined)
@@ -245,7 +245,7 @@ export class OperationTools {
     if (url === undefined) return { text: `${factsText}\n\nThe invocation has not ended. ${nextStepText}` };
     return {
       text: `${factsText}\n\nA member of the application must take control of the browser at handoffUrl. ${nextStepText}`,
-      person: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
+      personRequest: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
     };
   }
 
@@ -279,11 +279,11 @@ function approvalResult({ jobId, status, approver, approvalUrl, expiresAt }: Act
     'An agent requests your approval for a call. Open the page to read the call, and to approve or refuse it.';
   return {
     text: `${facts}\n\nNothing was done. Give approvalUrl to a person who may approve (${approver}), then call berth_result with this jobId.`,
-    person: { url: approvalUrl, message, pending: { kind: 'action', id: jobId } },
+    personRequest: { url: approvalUrl, message, pending: { kind: 'action', id: jobId } },
   };
 }
 
-async function refusalsAsResults(work: () => Promise<ToolResult>): Promise<ToolResult> {
+async function catchRefusals(work: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await work();
   } catch (error) {

@@ -28,7 +28,7 @@ export interface ToolResult {
   readonly sessionId?: string;
   readonly addresses?: Readonly<Record<string, string>>;
   /** For clients that can open addresses. Other clients use `text`. */
-  readonly person?: PersonRequest;
+  readonly personRequest?: PersonRequest;
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { InvitationRow } from '../../engines/store/rows/invitations.ts';
 import type { Secret } from '../../kit/secret.ts';
 
-export const acceptAddress = (publicUrl: string, secret: Secret): string =>
+export const acceptUrlOf = (publicUrl: string, secret: Secret): string =>
   `${publicUrl}/console/invitation#${secret.reveal()}`;
 
 export interface InvitationMail {

@@ -22,13 +22,13 @@ import { byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, roleMissing } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
-import { mint, recogniseSecret } from '../identity/credentials.ts';
+import { mint, recognizeSecret } from '../identity/credentials.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Mail } from '../mail/mail.ts';
 import { cleanEmail } from '../people/email.ts';
-import { acceptAddress, invitationMail } from './invitation-mail.ts';
+import { acceptUrlOf, invitationMail } from './invitation-mail.ts';
 import { mayAssign } from './membership-rules.ts';
 
 const HOUR_MS = 3_600_000;
@@ -38,7 +38,7 @@ const LISTED_AFTER_END_MS = 90 * DAY_MS;
 /** Limits how often an account may fail to accept an invitation. */
 const FAILURES_LIMIT = {
   name: 'invitations.account',
-  what: 'Failed acceptances',
+  what: 'failed acceptances of invitations',
   max: 20,
   withinMs: 10 * 60_000,
   scope: 'account',
@@ -59,12 +59,12 @@ export interface InvitationsParts {
 
 export class Invitations {
   readonly #parts: InvitationsParts;
-  readonly #failures: SharedTally;
+  readonly #failureTally: SharedTally;
   readonly tasks: readonly Task[];
 
   constructor(parts: InvitationsParts) {
     this.#parts = parts;
-    this.#failures = parts.tallies.of(FAILURES_LIMIT);
+    this.#failureTally = parts.tallies.of(FAILURES_LIMIT);
     this.tasks = [{ name: 'forget_invitations', everyMs: HOUR_MS, run: () => this.#forget() }];
   }
 
@@ -88,9 +88,9 @@ export class Invitations {
       await this.#record('invitation.created', caller, row, { role }, trx);
     });
     const inviter = await store.accounts.get(caller.accountId);
-    const acceptUrl = acceptAddress(publicUrl, text);
-    const letter = invitationMail({ row, acceptUrl, application: name, inviter: inviter?.name ?? 'A member' });
-    await mail.queue(letter).catch(async error => {
+    const acceptUrl = acceptUrlOf(publicUrl, text);
+    const newMail = invitationMail({ row, acceptUrl, application: name, inviter: inviter?.name ?? 'A member' });
+    await mail.queue(newMail).catch(async error => {
       await this.#revoke(caller, row, { reason: 'mail_not_written' });
       throw error;
     });
@@ -142,7 +142,7 @@ export class Invitations {
    */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
-    const undoAttempt = await this.#failures.take(caller.accountId);
+    const undoAttempt = await this.#failureTally.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
     if (!row || !account) throw invitationNotFound();
@@ -178,7 +178,7 @@ export class Invitations {
   }
 
   async #find(secret: string): Promise<InvitationRow | undefined> {
-    const hash = recogniseSecret('invitation', secret);
+    const hash = recognizeSecret('invitation', secret);
     return hash && this.#parts.store.invitations.byHash(hash);
   }
 

@@ -103,9 +103,9 @@ export class Members {
         assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
-    const { member } = captured.state ?? {};
-    if (!member) throw notFound('Member', account);
-    return { member, revoked: revokedIds };
+    const { memberRole } = captured.state ?? {};
+    if (!memberRole) throw notFound('Member', account);
+    return { member: memberRole, revoked: revokedIds };
   }
 
   #recordRevoked(trx: AuditTransaction, caller: HumanCaller, applicationId: ApplicationId, id: InvitationId) {

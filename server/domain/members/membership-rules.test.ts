@@ -6,8 +6,8 @@ import { assertMayChange, assignableRoles } from './membership-rules.ts';
 
 /** `stepped up` means that the change is allowed only with a step-up. */
 function outcome(
-  by: Role,
-  member: Role,
+  requesterRole: Role,
+  memberRole: Role,
   role: Role | undefined,
   more: { isOwn?: boolean; owners?: number } = {},
 ): string {
@@ -17,7 +17,10 @@ function outcome(
   };
   const { isOwn = false, owners = 2 } = more;
   try {
-    assertMayChange({ by, member, owners }, { account: 'a', isOwn, assertSteppedUp, ...(role ? { role } : {}) });
+    assertMayChange(
+      { requesterRole, memberRole, owners },
+      { account: 'a', isOwn, assertSteppedUp, ...(role ? { role } : {}) },
+    );
     return proof.asked ? 'stepped up' : 'allowed';
   } catch (error) {
     assert.ok(isFault(error), String(error));

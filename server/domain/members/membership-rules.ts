@@ -17,18 +17,18 @@ export interface RequestedChange {
  * @throws Fault if the change is not allowed.
  */
 export function assertMayChange(
-  { by, member, owners }: MembershipState,
+  { requesterRole, memberRole, owners }: MembershipState,
   { account, role, isOwn, assertSteppedUp }: RequestedChange,
 ): void {
   const isLeaving = isOwn && role === undefined;
-  if (!by || !member) throw notFound('Member', account);
-  if (!isLeaving && !hasRight(by, 'members')) throw roleMissing(REQUIRED_ROLE.members);
-  const isAboutOwner = member === 'owner' || role === 'owner';
+  if (!requesterRole || !memberRole) throw notFound('Member', account);
+  if (!isLeaving && !hasRight(requesterRole, 'members')) throw roleMissing(REQUIRED_ROLE.members);
+  const isAboutOwner = memberRole === 'owner' || role === 'owner';
   if (isAboutOwner && !isLeaving) {
-    if (!hasRight(by, 'owners')) throw roleMissing(REQUIRED_ROLE.owners);
+    if (!hasRight(requesterRole, 'owners')) throw roleMissing(REQUIRED_ROLE.owners);
     assertSteppedUp();
   }
-  if (member === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
+  if (memberRole === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
 }
 
 /** Whether a member with this role may give the other role. */

@@ -51,11 +51,11 @@ export class DailyEgress implements Watcher {
 
   /** Stops counting a session, after adding the bytes that the browser transferred while it was being closed. */
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
-    this.#leave(id);
+    this.#stopCounting(id);
   }
 
   ended({ id }: Pick<SessionRow, 'id'>): void {
-    this.#leave(id);
+    this.#stopCounting(id);
   }
 
   /**
@@ -89,7 +89,7 @@ export class DailyEgress implements Watcher {
     return sessionsToEnd.length;
   }
 
-  #leave(id: SessionId): void {
+  #stopCounting(id: SessionId): void {
     const session = this.#sessions.get(id);
     if (session) this.#countNewBytes(session);
     this.#sessions.delete(id);

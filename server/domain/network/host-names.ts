@@ -3,24 +3,24 @@ import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../faults.ts';
 
 /** Letters of any script, digits, marks, dots, dashes, and underscores, which some names contain. */
-const HOST_CHARACTERS = /^[\p{L}\p{N}\p{M}._-]+$/u;
+const HOST_PATTERN = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
 /**
  * Normalizes a host name. Undefined if the text has a scheme, path, port or wildcard. A leading `*.` is redundant and
  * removed.
  */
-export function hostName(entry: string): string | undefined {
+export function normalizeHostName(entry: string): string | undefined {
   const text = entry.replace(/^\*\./, '').replace(/\.$/, '');
-  const url = HOST_CHARACTERS.test(text) ? URL.parse(`http://${text}/`) : undefined;
+  const url = HOST_PATTERN.test(text) ? URL.parse(`http://${text}/`) : undefined;
   const name = url?.hostname.replace(/\.$/, '');
   if (!name || name.length > NAME_CHARACTERS_MAX || name.split('.').includes('')) return undefined;
   return name;
 }
 
 /** Normalizes the list, or throws a fault that names every invalid entry. */
-export function hostNames(entries: readonly string[], path: string): readonly string[] {
-  const names = entries.map(hostName);
+export function normalizeHostNames(entries: readonly string[], path: string): readonly string[] {
+  const names = entries.map(normalizeHostName);
   const issues: Issue[] = entries.flatMap((entry, index) =>
     names[index] === undefined
       ? [

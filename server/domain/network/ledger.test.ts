@@ -92,7 +92,7 @@ test('reports the remaining refusals immediately when the ledger is closed', asy
   assert.equal(scene.reported.length, 1, 'nothing is reported after close');
 });
 
-test('limits the events for a page that contacts thousands of hosts, and reports the remaining refusals when the ledger is closed', async () => {
+test('limits the events for a page that contacts thousands of host names, and reports the remaining refusals when the ledger is closed', async () => {
   const scene = new Scene();
   for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
   await scene.clock.advance(SECOND_MS);

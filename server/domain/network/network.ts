@@ -18,7 +18,7 @@ import type { SessionRequest, SessionView } from '../sessions/api.ts';
 import type { Attendance, Preparation } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { CheckResult, Watcher } from '../sessions/watchers.ts';
-import { hostNames } from './host-names.ts';
+import { normalizeHostNames } from './host-names.ts';
 import { Ledger } from './ledger.ts';
 import { Meter } from './meter.ts';
 import type { ProxyPool, StoredProxy } from './pools.ts';
@@ -71,7 +71,7 @@ interface SealOwner {
 
 export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly engine: NetworkEngine;
-  readonly rows: Pick<SessionRows, 'countTraffic'>;
+  readonly rows: Pick<SessionRows, 'setTraffic'>;
   readonly events: Pick<EventRows, 'append'>;
   readonly seal: RouteSeal;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
@@ -107,9 +107,10 @@ export class Network implements Watcher {
   ): Promise<CheckResult | undefined> {
     const { engine, seal } = this.#parts;
     if (settings.blockAds && !engine.canBlockAds)
-      throw proxyUnavailable('browserSettings.blockAds', 'has no list of hosts');
+      throw featureUnavailable('browserSettings.blockAds', 'has no list of ad hosts');
     const domains =
-      watcherSettings.allowedDomains && hostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
+      watcherSettings.allowedDomains &&
+      normalizeHostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
     const rules = watcherSettings.networkPolicy && this.#hostRules(watcherSettings.networkPolicy);
     const requestedRoutes: Routes = watcherSettings.proxies
       ? routesOf(watcherSettings.proxies, id, engine)
@@ -145,11 +146,11 @@ export class Network implements Watcher {
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
-    const meter = this.#meter(liveSession, row);
+    const meter = this.#startMeter(liveSession, row);
     liveSession.egress.open(policy, {
       redactText: text => liveSession.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
-      proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
+      proxyFailed: ({ proxy, kind }) => ledger.count('proxy.failed', { proxy, reason: kind }),
     });
     return {
       leave: async () => {
@@ -179,8 +180,8 @@ export class Network implements Watcher {
     const { allow = [], deny = [], default: defaultRule = 'allow', subresources = true } = requestedPolicy;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
-      allow: hostNames(allow, `${path}.allow`),
-      deny: hostNames(deny, `${path}.deny`),
+      allow: normalizeHostNames(allow, `${path}.allow`),
+      deny: normalizeHostNames(deny, `${path}.deny`),
       default: defaultRule,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
@@ -188,7 +189,7 @@ export class Network implements Watcher {
     // the only connection to the network.
     if (!subresources) return { documents: rules };
     if (!this.#parts.engine.isJailed)
-      throw proxyUnavailable(path, 'runs browsers without a jail and cannot enforce the policy');
+      throw featureUnavailable(path, 'runs browsers without a jail and cannot enforce the policy');
     return { hosts: rules };
   }
 
@@ -199,7 +200,7 @@ export class Network implements Watcher {
     );
     for (const { by, trouble } of troubles)
       if (trouble)
-        throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used: ${trouble.words}`, {
+        throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used. ${trouble.words}`, {
           advice: 'Check the address, user name and password of the proxy. No browser was started.',
           details: { path: by.name, reason: trouble.trouble },
         });
@@ -221,7 +222,7 @@ export class Network implements Watcher {
     });
   }
 
-  #meter(liveSession: LiveSession, row: SessionRow): Meter | undefined {
+  #startMeter(liveSession: LiveSession, row: SessionRow): Meter | undefined {
     const budget = typeof row.settings.egressBytes === 'number' ? row.settings.egressBytes : undefined;
     if (budget === undefined && storedNetwork(row).routes === undefined) return undefined;
     const { engine, end, clock } = this.#parts;
@@ -230,7 +231,7 @@ export class Network implements Watcher {
       egress: liveSession.egress,
       budget,
       clock,
-      save: traffic => this.#parts.rows.countTraffic(row.id, traffic),
+      save: traffic => this.#parts.rows.setTraffic(row.id, traffic),
       onUsedUp: () => {
         liveSession.egress.replacePolicy(engine.usedUpPolicy);
         const detail = `the session used up its egressBytes (${budget})`;
@@ -243,7 +244,7 @@ export class Network implements Watcher {
   }
 
   #saveTraffic(id: SessionId, meter: Meter): Promise<void> {
-    return this.#parts.rows.countTraffic(id, meter.traffic);
+    return this.#parts.rows.setTraffic(id, meter.traffic);
   }
 
   async #policyOptions(row: SessionRow): Promise<PolicyOptions> {
@@ -263,7 +264,7 @@ const storedNetwork = (row: SessionRow): StoredNetwork => (row.settings.network 
 
 const toJson = (value: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(value));
 
-const proxyUnavailable = (field: string, why: string): Error =>
+const featureUnavailable = (field: string, why: string): Error =>
   fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {
     advice: 'Omit it. The session was not created.',
     details: { field },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionId } from '../../kit/ids.ts';
 import type { StoredProxy } from './pools.ts';
-import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
+import { type Place, type ProxyPool, poolFor, proxyFor } from './pools.ts';
 
 const member = (hostname: string): StoredProxy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
 
@@ -37,14 +37,14 @@ test('compares places without regard to case and separators', () => {
     assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
 });
 
-test('always uses the same pool member for a session, and distributes sessions over all members', () => {
+test('always uses the same proxy of a pool for a session, and distributes sessions over all proxies', () => {
   const proxies: ProxyPool['proxies'] = [member('a'), member('b'), member('c')];
   const three: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
   const used = new Set<string>();
   for (let number = 0; number < 100; number++) {
     const session = `session-${number}` as SessionId;
-    assert.equal(memberFor(three, session), memberFor(three, session));
-    used.add(memberFor(three, session).hostname);
+    assert.equal(proxyFor(three, session), proxyFor(three, session));
+    used.add(proxyFor(three, session).hostname);
   }
   assert.deepEqual([...used].sort(), ['a', 'b', 'c']);
 });

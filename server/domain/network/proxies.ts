@@ -5,7 +5,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
-import { memberFor, type Place, type ProxyPool, poolFor, type StoredProxy } from './pools.ts';
+import { type Place, type ProxyPool, poolFor, proxyFor, type StoredProxy } from './pools.ts';
 
 export interface Route {
   readonly pattern?: string | undefined;
@@ -38,7 +38,7 @@ export function routesOf(requestedProxies: RequestedProxies, session: SessionId,
   const routes = rules.map((rule, index): Route => {
     const pool = poolByRule[index];
     const pattern = rule.domainPattern === undefined ? {} : { pattern: rule.domainPattern };
-    if (pool) return { ...pattern, by: memberFor(pool, session) };
+    if (pool) return { ...pattern, by: proxyFor(pool, session) };
     return { ...pattern, by: rule.type === 'external' ? externalProxy(rule, index) : 'direct' };
   });
   const onlyPool = rules[0]?.domainPattern === undefined ? poolByRule[0] : undefined;

@@ -7,7 +7,7 @@ export const wrongPassword = (): Error =>
   });
 
 export const signInFailed = (what: string): Error =>
-  fault('sign_in_failed', `The ${what} is wrong or has expired.`, {
+  fault('sign_in_failed', `The ${what} is not valid, or has expired.`, {
     advice: 'Check it and try again, or start over.',
   });
 

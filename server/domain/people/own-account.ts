@@ -23,7 +23,7 @@ import type { SecondFactors } from './second-factors.ts';
 
 const ACCOUNT_FAILURES = {
   name: 'proofs.account',
-  what: 'Failed proofs',
+  what: 'failed proofs of identity',
   max: 10,
   withinMs: 600_000,
   scope: 'account',

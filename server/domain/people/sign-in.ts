@@ -29,7 +29,7 @@ const MINUTE_MS = 60_000;
 /** The limit on failed sign-ins to one account from one address. */
 const ACCOUNT_FAILURES = {
   name: 'sign_in.account',
-  what: 'Failed sign-ins',
+  what: 'failed sign-ins',
   max: 10,
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
@@ -37,7 +37,7 @@ const ACCOUNT_FAILURES = {
 /** The limit on failed sign-ins to all accounts from one address. */
 const ADDRESS_FAILURES = {
   name: 'sign_in.address',
-  what: 'Failed sign-ins',
+  what: 'failed sign-ins',
   max: 50,
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
@@ -45,7 +45,7 @@ const ADDRESS_FAILURES = {
 /** The limit on codes, challenges and registrations that one address may request. */
 const REQUESTS_OF_ADDRESS = {
   name: 'sign_in.requests',
-  what: 'Requests',
+  what: 'requests for codes, challenges and registrations',
   max: 60,
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
@@ -96,7 +96,7 @@ export class SignIn {
   ): Promise<SignInStep> {
     const { store, clock, passwords, sessions } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
-    const ticket = await this.#limitFailures('set up', source, () => this.#setUpTicket(request.token));
+    const ticket = await this.#limitFailures('set up', source, () => this.#requireSetUpTicket(request.token));
     const previousAccount = await this.#get(ticket.accountId);
     const accountWithEmail = await store.accounts.byEmail(email);
     if (accountWithEmail && accountWithEmail.id !== previousAccount.id) throw emailTaken();
@@ -235,7 +235,7 @@ export class SignIn {
     return { result: { status: 'signed_in', accountId }, cookie };
   }
 
-  async #setUpTicket(secret: string): Promise<TicketRow & { readonly accountId: AccountId }> {
+  async #requireSetUpTicket(secret: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const ticket = await store.signInTickets.byHash(digestOf(secret), 'setup', clock.now());
     const { accountId } = ticket ?? {};
@@ -245,7 +245,7 @@ export class SignIn {
 
   async #get(id: AccountId): Promise<AccountRow> {
     const account = await this.#parts.store.accounts.get(id);
-    if (!account) throw signInFailed('account');
+    if (!account) throw signInFailed('sign-in');
     return account;
   }
 

@@ -9,7 +9,7 @@ import type { FileFinder, ServedFile } from '../files/served-file.ts';
 import type { RecordingKeys } from './storage.ts';
 
 export const RECORDING_OBJECT = 'recording';
-const OBJECT_ID = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
+const OBJECT_ID_PATTERN = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
 const VIDEO = 'video/mp4';
 
 /** A stored part of the recording of a page: the init segment of a run, a segment, or an assembled file. */
@@ -37,9 +37,9 @@ export class Addresses {
    * Returns an address in the artifact store itself if the store can issue one. In playlists, the address is always one
    * of this server, because it must stay the same between requests.
    */
-  async urlOf(app: ApplicationId, storedFile: StoredArtifact, expiresAt: Date): Promise<string> {
+  async urlOf(app: ApplicationId, storedArtifact: StoredArtifact, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
-    const { session, page, kind, name } = storedFile;
+    const { session, page, kind, name } = storedArtifact;
     const serverUrl = () =>
       links.make({ application: app, object: `${RECORDING_OBJECT}:${session}.${page}.${kind}.${name}` }, expiresAt).url;
     if (kind !== 'file') return serverUrl();
@@ -47,9 +47,9 @@ export class Addresses {
       expiresAt,
       verb: 'GET',
       contentType: VIDEO,
-      contentDisposition: dispositionOf(storedFile),
+      contentDisposition: dispositionOf(storedArtifact),
     } as const;
-    return (await artifacts.signedUrl(this.key(app, storedFile), options).catch(() => undefined)) ?? serverUrl();
+    return (await artifacts.signedUrl(this.key(app, storedArtifact), options).catch(() => undefined)) ?? serverUrl();
   }
 
   key(app: ApplicationId, { session, page, kind, name }: StoredArtifact): ArtifactKey {
@@ -77,7 +77,7 @@ export class Addresses {
 }
 
 function parseObjectId(id: string): StoredArtifact | undefined {
-  const [, session, page, kind, name] = OBJECT_ID.exec(id) ?? [];
+  const [, session, page, kind, name] = OBJECT_ID_PATTERN.exec(id) ?? [];
   if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
   return { session: session as SessionId, page: Number(page), kind, name }; // Signed by this service.
 }
@@ -85,4 +85,5 @@ function parseObjectId(id: string): StoredArtifact | undefined {
 const fileNameOf = ({ session, page, kind, name }: StoredArtifact): string =>
   kind === 'file' ? `${session}-${page}.mp4` : `${kind}-${name}.mp4`;
 
-const dispositionOf = (storedFile: StoredArtifact): string => contentDisposition('attachment', fileNameOf(storedFile));
+const dispositionOf = (storedArtifact: StoredArtifact): string =>
+  contentDisposition('attachment', fileNameOf(storedArtifact));

@@ -52,7 +52,7 @@ export class Assembler {
   }
 
   /** Assembles the files one at a time, because no file is urgent and each file requires much data to be read. */
-  async tend(): Promise<{ assembled: number; failed: number }> {
+  async reconcile(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const counts = { assembled: 0, failed: 0 };
     for (const row of await rows.listPending(host, BATCH)) {
@@ -65,7 +65,7 @@ export class Assembler {
 
   async #process(row: RecordingFileRow): Promise<RecordingFileRow['state']> {
     const { rows, clock, log } = this.#parts;
-    if (!(await this.#isStored(row))) return 'PENDING';
+    if (!(await this.#isReady(row))) return 'PENDING';
     try {
       const size = await this.#assemble(row);
       const now = clock.now();
@@ -82,7 +82,7 @@ export class Assembler {
   }
 
   /** Whether all segments are stored, or the wait for missing segments has lasted long enough. */
-  async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
+  async #isReady({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
     return this.#parts.clock.now().getTime() - requestedAt.getTime() > SEGMENT_WAIT_MAX_MS;
@@ -108,7 +108,7 @@ export class Assembler {
       ({ width, height }) => width === assemblyInput.canvas.width && height === assemblyInput.canvas.height,
     )?.run;
     const enlargement = await this.#enlargeAll(assemblyInput, run);
-    const init = enlargement?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
+    const init = enlargement?.init ?? (await this.#readBytes(keys.init(app, sessionId, page, run ?? 0)));
     const { head, bytes } = mp4Head(init, assemblyInput.canvas, piecesOf(segments, enlargement?.segments));
     const body = this.#body(assemblyInput, head, enlargement?.segments);
     const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
@@ -126,7 +126,7 @@ export class Assembler {
     if (assemblyInput.segments.every(segment => segment.run === run)) return undefined;
     const enlargedSegments = new Map<number, EnlargedSegment>();
     const [firstSegment] = assemblyInput.segments;
-    const init = firstSegment && run !== undefined ? await this.#init(assemblyInput, run) : undefined;
+    const init = firstSegment && run !== undefined ? await this.#readInit(assemblyInput, run) : undefined;
     for (const segment of assemblyInput.segments)
       if (segment.run !== run) enlargedSegments.set(segment.sequence, await this.#enlarge(assemblyInput, segment));
     const [firstEnlarged] = enlargedSegments.values();
@@ -141,8 +141,8 @@ export class Assembler {
 
   async #enlarge(assemblyInput: AssemblyInput, segment: SegmentRow): Promise<EnlargedSegment> {
     const parts = [
-      await this.#init(assemblyInput, segment.run),
-      await this.#bytes(this.#keyOf(assemblyInput.app, segment)),
+      await this.#readInit(assemblyInput, segment.run),
+      await this.#readBytes(this.#keyOf(assemblyInput.app, segment)),
     ];
     const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(
       parts,
@@ -153,9 +153,9 @@ export class Assembler {
     return { init: Buffer.from(init), sizes, payload: await assemblyInput.scratch.append(payload) };
   }
 
-  #init({ app, segments: [first] }: AssemblyInput, run: number): Promise<Buffer> {
+  #readInit({ app, segments: [first] }: AssemblyInput, run: number): Promise<Buffer> {
     if (!first) throw new Error('no segment of the recording is stored');
-    return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
+    return this.#readBytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 
   async *#body(
@@ -169,11 +169,11 @@ export class Assembler {
       const codedRange = { first: segment.payloadAt, last: segment.bytes - 1 };
       yield payload
         ? await assemblyInput.scratch.read(payload)
-        : await this.#bytes(this.#keyOf(assemblyInput.app, segment), codedRange);
+        : await this.#readBytes(this.#keyOf(assemblyInput.app, segment), codedRange);
     }
   }
 
-  async #bytes(key: ArtifactKey, range?: ByteRange): Promise<Buffer> {
+  async #readBytes(key: ArtifactKey, range?: ByteRange): Promise<Buffer> {
     const bytes = await this.#parts.artifacts.read(key, range);
     if (!bytes) throw new Error(`${key} does not exist`);
     return bytes;

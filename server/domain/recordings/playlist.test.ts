@@ -45,8 +45,8 @@ test('a playlist contains a discontinuity and a date-time tag at each new frame 
 });
 
 test('the target duration is the length of a full segment, and at least six seconds', () => {
-  const target = (segmentMs: number, some = whole): string | undefined =>
-    playlist({ ...params(some), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
+  const target = (segmentMs: number, segments = whole): string | undefined =>
+    playlist({ ...params(segments), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
   assert.deepEqual(
     [2000, 6000, 9500, 10_000].map(segmentMs => target(segmentMs)),
     ['6', '6', '10', '10'],

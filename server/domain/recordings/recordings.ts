@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000;
 const LINK_MS = 6 * 3_600_000;
 /** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
 const LINK_PERIOD_MS = 1_800_000;
-const PAGE_ID = /^\d{1,3}$/;
+const PAGE_ID_PATTERN = /^\d{1,3}$/;
 const STORE_RESPONSE_MS = 5_000;
 /** How long the first request for the recording of a running session waits for segments that are not encoded yet. */
 const ENCODE_WAIT_MS = 3_000;
@@ -70,13 +70,13 @@ export class RecordingService implements Recordings {
     this.#playlistTally = parts.tallies.of({
       ...PER_MINUTE,
       name: 'playlists',
-      what: 'Playlists',
+      what: 'requests for playlists',
       max: PLAYLISTS_PER_MINUTE,
     });
     this.#assemblyTally = parts.tallies.of({
       ...PER_MINUTE,
       name: 'recordings',
-      what: 'Recordings',
+      what: 'requests for recordings',
       max: FILE_REQUESTS_PER_MINUTE,
     });
   }
@@ -107,7 +107,7 @@ export class RecordingService implements Recordings {
   }
 
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
-    if (!PAGE_ID.test(pageId))
+    if (!PAGE_ID_PATTERN.test(pageId))
       throw invalidRequest([{ path: 'pageId', message: 'must be a page number with 1 to 3 digits' }]);
     await this.#playlistTally.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);

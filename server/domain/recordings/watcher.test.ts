@@ -33,22 +33,22 @@ test('reports all pages beyond the limit in one event, and lists each such page 
     recorder: recorder as unknown as Recorder,
     storage: { picture: async () => {} },
     pages: new PageNumbers({ rows, clock: systemClock, log: silentLog }),
-    rows: { omit: async (_, page) => void omitted.push(page) },
+    rows: { recordOmission: async (_, page) => void omitted.push(page) },
     events: { append: async (_, event) => void events.push(event) },
     clock: systemClock,
     log: silentLog,
   });
-  let tell: (target: ObservedTarget) => void = () => {};
+  let reportTarget: (target: ObservedTarget) => void = () => {};
   const browser = {
-    observe: async ({ target }: { target: typeof tell }) => {
-      tell = target;
+    observe: async ({ target }: { target: typeof reportTarget }) => {
+      reportTarget = target;
       return { close: () => {} };
     },
   };
   const row = { id: ID, status: 'PENDING', settings: {} } as unknown as SessionRow;
   const live = { browser, onCover: () => ({ close: () => {} }) };
   await watcher.attend?.(live as unknown as LiveSession, row, new AbortController().signal);
-  for (let n = 0; n < PAGES_MAX + 2; n++) tell({ id: `tab-${n}`, kind: 'page' } as unknown as ObservedTarget);
+  for (let n = 0; n < PAGES_MAX + 2; n++) reportTarget({ id: `tab-${n}`, kind: 'page' } as unknown as ObservedTarget);
   assert.deepEqual([recorded.length, recorded.at(-1)], [PAGES_MAX, PAGES_MAX - 1]);
   assert.deepEqual(omitted, [
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX}` },
@@ -79,7 +79,7 @@ test('ends the recording of a session whose start failed, because such a session
     recorder: recorder as unknown as Recorder,
     storage: { picture: async () => {} },
     pages: new PageNumbers({ rows: { list: async () => [], add: async () => {} }, clock: systemClock, log: silentLog }),
-    rows: { omit: async () => {} },
+    rows: { recordOmission: async () => {} },
     events: { append: async () => {} },
     clock: systemClock,
     log: silentLog,

@@ -17,7 +17,7 @@ export interface RecordingWatcherParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly recorder: Recorder;
   readonly storage: Pick<RecordingStorage, 'picture'>;
   readonly pages: PageNumbers;
-  readonly rows: Pick<RecordingRows, 'omit'>;
+  readonly rows: Pick<RecordingRows, 'recordOmission'>;
   readonly events: Pick<EventRows, 'append'>;
 }
 
@@ -56,7 +56,7 @@ async function attendSession(
   const { secrets } = liveSession;
   const recording = await recorder.record({
     session: row.id,
-    maskKind: masksOf(row),
+    maskKind: maskKindOf(row),
     secrets,
     reportShortfall: shortfalls.report,
   });
@@ -102,7 +102,7 @@ class Shortfalls {
   readonly report = (why: Shortfall | 'too_many_in_all', targetId?: string, page?: number): void => {
     const { rows, events, clock } = this.#parts;
     if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
-      this.#track(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
+      this.#track(rows.recordOmission(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
     if (this.#reportedReasons.has(why)) return;
     this.#reportedReasons.add(why);
     const detail = { reason: why, ...(page === undefined ? {} : { pageId: String(page) }) };
@@ -118,7 +118,7 @@ class Shortfalls {
   }
 }
 
-function masksOf({ settings }: SessionRow): 'password' | 'all' | 'none' {
+function maskKindOf({ settings }: SessionRow): 'password' | 'all' | 'none' {
   const { maskInputs } = settings;
   return maskInputs === 'all' || maskInputs === 'none' ? maskInputs : 'password';
 }

@@ -9,7 +9,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
-import type { BringUp } from './bring-up.ts';
+import type { BrowserStarter } from './bring-up.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { Endings } from './endings.ts';
 import { isExclusive } from './exclusive.ts';
@@ -20,12 +20,13 @@ import type { Watchers } from './watchers.ts';
 const ADOPTIONS_AT_ONCE_MAX = 8;
 
 /** The reason for which an exclusive session is not adopted: a new process could not mask the typed text. */
-const TYPED_CREDENTIALS_REASON = 'the service had typed credentials into pages of the session';
+const TYPED_CREDENTIALS_REASON =
+  'the session was not continued, because the service had typed credentials into its pages';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
   readonly browserHost: BrowserHost;
-  readonly bringUp: BringUp;
+  readonly browserStarter: BrowserStarter;
   readonly endings: Endings;
   readonly watchers: Watchers;
   readonly graceMs: number;
@@ -47,10 +48,10 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   };
   await Promise.all(Array.from({ length: ADOPTIONS_AT_ONCE_MAX }, adoptNext));
   const adoptedBoxIds = new Set(rows.filter(row => adoptedSessions.has(row.id)).map(boxIdOf));
-  const lostRows = rows.filter(row => !adoptedSessions.has(row.id));
-  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refusalReasons.get(row.id));
+  const unadoptedRows = rows.filter(row => !adoptedSessions.has(row.id));
+  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfUnadopted(row, refusalReasons.get(row.id));
   const rowByBoxId = new Map<string, SessionRow>();
-  for (const row of lostRows) {
+  for (const row of unadoptedRows) {
     const decidedRow = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
     if (decidedRow) rowByBoxId.set(boxIdOf(row), decidedRow);
   }
@@ -58,7 +59,7 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     const row = rowByBoxId.get(box);
     if (row) await parts.watchers.salvage(row, leftovers);
   });
-  for (const row of lostRows) {
+  for (const row of unadoptedRows) {
     await parts.endings.end(row.id, endOf(row));
     parts.notes.settle(row.id);
   }
@@ -74,7 +75,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<LiveSession | 
   if (row.status !== 'RUNNING' || row.end || !record) return undefined;
   try {
     return await parts.notes.runAdoption(row.id, async () => {
-      const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
+      const live = await parts.browserStarter.adopt(row, boxIdOf(row), record);
       if (live) parts.endings.watch(live);
       return live;
     });
@@ -84,7 +85,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<LiveSession | 
   }
 }
 
-const endOfLostSession = (row: SessionRow, refusalReason: string | undefined): SessionEnd => ({
+const endOfUnadopted = (row: SessionRow, refusalReason: string | undefined): SessionEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:

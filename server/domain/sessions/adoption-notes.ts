@@ -45,11 +45,11 @@ export class AdoptionNotes {
   }
 
   /** Runs an adoption. Asynchronous work that it starts is attributed to the session until that work ends. */
-  async runAdoption<T>(id: SessionId, takeOver: () => Promise<T>): Promise<T> {
+  async runAdoption<T>(id: SessionId, adopt: () => Promise<T>): Promise<T> {
     const note = { attempts: this.#read(id).attempts + 1 };
     this.#openNotes.set(id, note);
     this.#write(id, note);
-    const result = await this.#currentSession.run(id, takeOver);
+    const result = await this.#currentSession.run(id, adopt);
     this.#clock.sleep(STABLE_MS, this.#closeController.signal).then(
       () => this.settle(id),
       () => {}, // `close` has settled the note.

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { LineTicket } from '../fleet/line-ticket.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';
-import type { Delivery } from './deliveries.ts';
+import type { ResponseDelivery } from './deliveries.ts';
 import type { KeptSettings, SettingsAt } from './settings.ts';
 
 /** A create body after validation, with aliases merged and defaults applied. */
@@ -81,7 +81,7 @@ export interface CreateOptions {
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
   /** Present if the request has no `Idempotency-Key` and its client repeats the request after a lost response. */
-  readonly delivery?: Delivery;
+  readonly delivery?: ResponseDelivery;
   /** The session holds no credit, because the invocation that creates the session holds it. */
   readonly isPaid?: true;
   /** No client connects to the session, because the service types credentials into it. */

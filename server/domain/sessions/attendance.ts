@@ -13,11 +13,11 @@ export const SHUT_DOWN_MS = 6_000;
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {
   readonly mounts?: readonly ReadOnlyMount[];
   /** Writes files into the folder of the box before the browser runs in it. */
-  fill?(place: FillPlace, signal: AbortSignal): Promise<void>;
+  fill?(place: BoxFolder, signal: AbortSignal): Promise<void>;
 }
 
 /** The box's own folder: `/session` in a jail. */
-export interface FillPlace {
+export interface BoxFolder {
   readonly folder: string;
   /** The user id that must own the files. If undefined, the user of the server owns them. */
   readonly uid: number | undefined;

@@ -18,27 +18,27 @@ import type { Watchers } from './watchers.ts';
 /** Time limit for starting or adopting the browser of a session. */
 export const BROWSER_START_MS = 30_000;
 
-export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
+export interface BrowserStarterParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
   readonly gate: StartGate;
   readonly rows: SessionRows;
-  readonly presence: PresenceParts;
+  readonly presenceParts: PresenceParts;
   readonly watchers: Watchers;
 }
 
 const isCallerGone = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof WaitExpired);
 
-export class BringUp {
-  readonly #parts: BringUpParts;
+export class BrowserStarter {
+  readonly #parts: BrowserStarterParts;
 
-  constructor(parts: BringUpParts) {
+  constructor(parts: BrowserStarterParts) {
     this.#parts = parts;
   }
 
   /** Refuses a create if little disk space is free, so that enough remains for sessions that are already running. */
   async assertDiskRoom(): Promise<void> {
-    const refusal = diskFull(await this.#parts.browserHost.slots.diskRoom());
+    const refusal = diskFull(await this.#parts.browserHost.slots.readDiskRoom());
     if (refusal) throw refusal;
   }
 
@@ -67,16 +67,16 @@ export class BringUp {
 
   async #boot(row: SessionRow, signal: AbortSignal): Promise<BootedBrowser> {
     const { browserHost, pool, trace, watchers } = this.#parts;
-    const preparation = await trace.during('session.prepare', () => watchers.prepare(row, signal));
+    const preparation = await trace.runInSpan('session.prepare', () => watchers.prepare(row, signal));
     const launch = launchSettings(row.settings, preparation);
     const needsOwnBrowser = preparation?.mounts || preparation?.fill;
     const claimedBrowser = needsOwnBrowser
       ? undefined
-      : await trace.during('session.claim', () => pool.claim(launch, signal));
-    if (claimedBrowser) return this.#claimWarm(row, claimedBrowser);
+      : await trace.runInSpan('session.claim', () => pool.claim(launch, signal));
+    if (claimedBrowser) return this.#attachToWarmBrowser(row, claimedBrowser);
     const onBoxRunning = (box: Box): Promise<void> => this.#recordBox(row, box);
     const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
-    return trace.during('session.launch', async () => {
+    return trace.runInSpan('session.launch', async () => {
       try {
         const launchedBrowser = await this.#parts.gate.inTurn(() => boot(browserHost, request, signal), signal);
         pool.noteStart(true);
@@ -94,7 +94,7 @@ export class BringUp {
    * Takes over a claimed warm browser. Its box is written to the row by the statement that sets the status to RUNNING.
    * Until then, a later process removes the box instead of adopting it.
    */
-  #claimWarm(row: SessionRow, warmBrowser: BootedBrowser): BootedBrowser {
+  #attachToWarmBrowser(row: SessionRow, warmBrowser: BootedBrowser): BootedBrowser {
     warmBrowser.box.raisePriority();
     this.#logBox(row, warmBrowser.box);
     return warmBrowser;
@@ -115,18 +115,18 @@ export class BringUp {
     bootedBrowser: BootedBrowser,
     signal: AbortSignal,
   ): Promise<LiveSession> {
-    await this.#parts.trace.during('browser.take', () =>
+    await this.#parts.trace.runInSpan('browser.take', () =>
       bootedBrowser.browser.applySettings(claimSettings(row.settings)),
     );
     return this.#createLiveSession(row, bootedBrowser, signal);
   }
 
   async #createLiveSession(row: SessionRow, bootedBrowser: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
-    const { watchers, presence, log, trace } = this.#parts;
+    const { watchers, presenceParts, log, trace } = this.#parts;
     bootedBrowser.egress.assign(row.id);
-    const live = new LiveSession(row, bootedBrowser, new Presence(row, presence), log, trace);
+    const live = new LiveSession(row, bootedBrowser, new Presence(row, presenceParts), log, trace);
     try {
-      await trace.during('session.attend', () => watchers.attend(live, row, signal));
+      await trace.runInSpan('session.attend', () => watchers.attend(live, row, signal));
       return live;
     } catch (error) {
       await live.endAttendances();

@@ -10,7 +10,7 @@ import type { Preparation } from './attendance.ts';
 import type { LaunchSettings } from './settings.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
-export type { LongMessageReader as ReadLong } from '../../engines/browser/envelope-job.ts';
+export type { LongMessageReader as ReadLongMessage } from '../../engines/browser/envelope-job.ts';
 export type {
   ClientListener,
   Command,
@@ -45,7 +45,7 @@ export interface BoxStart {
 export interface BrowserHost {
   readonly slots: Slots;
   /** Identifies the program that would be started now. Undefined while the program is being replaced. */
-  edition(launch: LaunchSettings): string | undefined;
+  programId(launch: LaunchSettings): string | undefined;
   /** Starts Chromium in a free slot. Resolves when the box is running, before anything is sent to it. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
   connectBrowser(box: Box, signal: AbortSignal): Promise<Browser>;

@@ -37,7 +37,7 @@ export interface ConnectGrant {
   readonly keyId: KeyId;
 }
 
-export class Connect {
+export class SessionConnector {
   readonly #parts: ConnectParts;
 
   constructor(parts: ConnectParts) {

@@ -25,8 +25,8 @@ import type { AdmissionQueue, AttemptResult } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { boxJsonOf } from './boot.ts';
-import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
-import type { Deliveries, Delivery } from './deliveries.ts';
+import { BROWSER_START_MS, type BrowserStarter } from './bring-up.ts';
+import type { ResponseDeliveries, ResponseDelivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
 import { EXCLUSIVE } from './exclusive.ts';
 import type { LiveSessions } from './live.ts';
@@ -66,9 +66,9 @@ export interface CreatesParts extends Runtime {
   readonly queue: AdmissionQueue<PlacedSession>;
   readonly liveSessions: LiveSessions;
   readonly starting: StartingSessions;
-  readonly bringUp: BringUp;
+  readonly browserStarter: BrowserStarter;
   readonly endings: Endings;
-  readonly deliveries: Deliveries;
+  readonly deliveries: ResponseDeliveries;
   readonly signing: Signing;
   readonly watchers: Watchers;
   /** Whether another host has a free slot. */
@@ -111,10 +111,10 @@ export class Creates {
   }
 
   async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
-    const { bringUp, watchers, deliveries, clock, onStarted: reportStart } = this.#parts;
+    const { browserStarter, watchers, deliveries, clock, onStarted: reportStart } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
-    await bringUp.assertDiskRoom();
+    await browserStarter.assertDiskRoom();
     const { storedSettings: watcherSettings, undo } = await watchers.check(caller, request, id, options.signal);
     const place = () =>
       this.#place({ ...this.#newRow(caller, request, options, watcherSettings), id }, request, options);
@@ -167,7 +167,7 @@ export class Creates {
         ...(isInFleet() ? { line: line ?? {} } : {}),
         ...(run ? { run } : {}),
       });
-    const result = await trace.during('session.place', place).catch(async error => {
+    const result = await trace.runInSpan('session.place', place).catch(async error => {
       // The database may have committed the row before the error. `invalid_request` is thrown inside the transaction,
       // so in that case there is no row.
       if (!isFault(error, 'invalid_request')) await this.#endFailedStart(id, reason(error));
@@ -228,25 +228,25 @@ export class Creates {
    * released session.
    */
   async #start(row: SessionRow): Promise<SessionRow> {
-    const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
+    const { starting, browserStarter, rows, endings, clock, trace } = this.#parts;
     try {
       const live = await starting.run(row.id, async signal => {
-        const liveSession = await bringUp.start(row, signal);
+        const liveSession = await browserStarter.start(row, signal);
         endings.watch(liveSession);
         return liveSession;
       });
       const box = live.box.session === row.id ? undefined : boxJsonOf(live.box);
-      const runningRow = await trace.during('session.run', () => rows.markRunning(row.id, clock.now(), box));
+      const runningRow = await trace.runInSpan('session.run', () => rows.markRunning(row.id, clock.now(), box));
       if (runningRow) return runningRow;
     } catch (error) {
-      if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
+      if (!(error instanceof StartCancelled)) throw await this.#failStart(row, error);
     }
     const endedRow = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
     if (endedRow?.end?.reason === SERVICE_STOPPED.reason) throw stoppingFault();
     return endedRow ?? row;
   }
 
-  async #startFailed({ id }: SessionRow, error: unknown): Promise<unknown> {
+  async #failStart({ id }: SessionRow, error: unknown): Promise<unknown> {
     const { liveSessions, log } = this.#parts;
     const detail = reason(error);
     log.error('session.start_failed', { sessionId: id, reason: detail });
@@ -282,7 +282,7 @@ export class Creates {
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
-  async #findUndelivered(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
+  async #findUndelivered(caller: AgentCaller, delivery: ResponseDelivery): Promise<SessionView | undefined> {
     const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
     if (!row) return undefined;
     this.#parts.deliveries.follow(row.id, delivery);

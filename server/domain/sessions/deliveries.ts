@@ -10,23 +10,23 @@ import type { Runtime } from '../../kit/runtime.ts';
 const RESEND_MS = 120_000;
 
 /** A create that its client sends again after a lost response. */
-export interface Delivery {
+export interface ResponseDelivery {
   /** Digest of the body. Equal for equal requests. */
   readonly digest: Buffer;
   readonly isResend: boolean;
   /** Whether the response was sent to a client that was still connected. */
-  readonly arrived: Promise<boolean>;
+  readonly whenDelivered: Promise<boolean>;
 }
 
-export interface DeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
+export interface ResponseDeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<SessionRows, 'recordResponse' | 'claimLostResponse' | 'markResponsesLost'>;
 }
 
-export class Deliveries {
-  readonly #parts: DeliveriesParts;
+export class ResponseDeliveries {
+  readonly #parts: ResponseDeliveriesParts;
   readonly #pendingWrites = new Set<Promise<void>>();
 
-  constructor(parts: DeliveriesParts) {
+  constructor(parts: ResponseDeliveriesParts) {
     this.#parts = parts;
   }
 
@@ -36,8 +36,8 @@ export class Deliveries {
     if (lost > 0) this.#parts.log.info('session.responses_lost', { lost });
   }
 
-  follow(id: SessionId, { arrived }: Delivery): void {
-    void arrived.then(wasDelivered => {
+  follow(id: SessionId, { whenDelivered }: ResponseDelivery): void {
+    void whenDelivered.then(wasDelivered => {
       const pendingWrite = this.#write(id, wasDelivered).finally(() => this.#pendingWrites.delete(pendingWrite));
       this.#pendingWrites.add(pendingWrite);
     });
@@ -47,7 +47,7 @@ export class Deliveries {
    * Returns the open session of an earlier create whose response this client did not receive. The response to this
    * request delivers it.
    */
-  async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
+  async claim(key: KeyId, { digest, isResend }: ResponseDelivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#pendingWrites);
     return this.#parts.rows.claimLostResponse(key, digest, addMs(this.#parts.clock.now(), -RESEND_MS));

@@ -46,13 +46,13 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   await clock.advance(BEFORE_MS);
   const at = clock.now();
   await assert.rejects(endings.end(ID, CRASHED), /does not respond/);
-  assert.equal(endings.isOwed(ID), true);
+  assert.equal(endings.isUnwritten(ID), true);
   await clock.advance(OUTAGE_MS / 2);
   assert.equal(await endings.settle(), 0);
   await clock.advance(OUTAGE_MS / 2);
   isReachable = true;
   await endings.end(ID, { status: 'TIMED_OUT', reason: 'timed_out' });
-  assert.deepEqual([endings.isOwed(ID), endings.hasOwedEnds], [false, false]);
+  assert.deepEqual([endings.isUnwritten(ID), endings.hasUnwrittenEnds], [false, false]);
   assert.deepEqual(new Set(decidedReasons), new Set(['crashed']), 'the first end applies');
   return { at, times };
 }

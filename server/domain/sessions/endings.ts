@@ -30,7 +30,7 @@ export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
 }
 
-interface OwedEnd {
+interface UnwrittenEnd {
   readonly end: SessionEnd;
   /**
    * The time of the first attempt. The session ended at this time, and is not charged for the time until its end is
@@ -43,7 +43,7 @@ export class Endings {
   readonly #parts: EndingsParts;
   readonly #runningEnds = new SingleFlight<SessionId, SessionRow | undefined>();
   /** Ends that could not be written because the database did not respond. */
-  readonly #owedEnds = new Map<SessionId, OwedEnd>();
+  readonly #unwrittenEnds = new Map<SessionId, UnwrittenEnd>();
 
   constructor(parts: EndingsParts) {
     this.#parts = parts;
@@ -54,7 +54,7 @@ export class Endings {
    * no such session.
    */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    return this.#runningEnds.run(id, () => this.#endOrOwe(id, end));
+    return this.#runningEnds.run(id, () => this.#tryToEnd(id, end));
   }
 
   /** Tracks a session that was started or adopted, and ends it when its browser ends. */
@@ -69,44 +69,44 @@ export class Endings {
   }
 
   /** Whether there are ends that have not been written yet. */
-  get hasOwedEnds(): boolean {
-    return this.#owedEnds.size > 0;
+  get hasUnwrittenEnds(): boolean {
+    return this.#unwrittenEnds.size > 0;
   }
 
   /** Whether the end of this session could not be written yet. */
-  isOwed(id: SessionId): boolean {
-    return this.#owedEnds.has(id);
+  isUnwritten(id: SessionId): boolean {
+    return this.#unwrittenEnds.has(id);
   }
 
   /** Tries to write the ends that could not be written. Returns how many were written; the others are tried again. */
   async settle(): Promise<number> {
-    const owedEnds = [...this.#owedEnds];
-    const results = await Promise.allSettled(owedEnds.map(([id, { end }]) => this.end(id, end)));
+    const unwrittenEnds = [...this.#unwrittenEnds];
+    const results = await Promise.allSettled(unwrittenEnds.map(([id, { end }]) => this.end(id, end)));
     return results.filter(({ status }) => status === 'fulfilled').length;
   }
 
-  async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    const owed = this.#owedEnds.get(id);
+  async #tryToEnd(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+    const unwrittenEnd = this.#unwrittenEnds.get(id);
     const at = this.#parts.clock.now();
     try {
-      const row = await this.#end(id, owed?.end ?? end, owed?.at);
-      this.#owedEnds.delete(id);
+      const row = await this.#end(id, unwrittenEnd?.end ?? end, unwrittenEnd?.at);
+      this.#unwrittenEnds.delete(id);
       return row;
     } catch (error) {
-      this.#owedEnds.set(id, owed ?? { end, at });
+      this.#unwrittenEnds.set(id, unwrittenEnd ?? { end, at });
       this.#parts.log.error('session.end_not_written', { sessionId: id, reason: reason(error) });
       throw error;
     }
   }
 
-  /** `owedSince` is the time of the first attempt, if the end could not be written at that time. */
-  async #end(id: SessionId, end: SessionEnd, owedSince: Date | undefined): Promise<SessionRow | undefined> {
+  /** `firstAttemptAt` is the time of the first attempt, if the end could not be written at that time. */
+  async #end(id: SessionId, end: SessionEnd, firstAttemptAt: Date | undefined): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const decidedRow = await trace.during('session.decide_end', () =>
-      rows.decideEnd(id, withActorAndDetail(end), owedSince ?? clock.now()),
+    const decidedRow = await trace.runInSpan('session.decide_end', () =>
+      rows.decideEnd(id, withActorAndDetail(end), firstAttemptAt ?? clock.now()),
     );
-    if (!decidedRow) return this.#endedBefore(id);
+    if (!decidedRow) return this.#closeEndedSession(id);
     const decidedEnd = decidedRow.end ?? end;
     if (isElsewhere(decidedRow)) return this.#waitForOtherHost(id);
     await starting.cancel(id);
@@ -116,8 +116,8 @@ export class Endings {
         .close(decidedEnd, remains => watchers.salvage(decidedRow, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
     liveSessions.remove(id);
-    const endedAt = owedSince ?? clock.now();
-    const row = await trace.during('session.finish', () =>
+    const endedAt = firstAttemptAt ?? clock.now();
+    const row = await trace.runInSpan('session.finish', () =>
       rows.finish(id, endedAt, decidedRow.proxyBytes, dueTimes(endedAt)),
     );
     if (row) {
@@ -136,7 +136,7 @@ export class Endings {
    * Called when another host has ended the session in its row because it considered this host lost. A browser that is
    * still running here is ended without an event.
    */
-  async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
+  async #closeEndedSession(id: SessionId): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, log } = this.#parts;
     const row = await rows.byId(id);
     await starting.cancel(id);

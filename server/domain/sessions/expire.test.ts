@@ -56,37 +56,40 @@ for (const [name, changes, clients, expected] of CASES)
 
 interface SessionState {
   readonly dueAt?: Date;
-  readonly isWriteOwed?: boolean;
+  readonly hasUnwrittenChange?: boolean;
 }
 
-function isNothingDue(sessions: readonly SessionState[], hasOwedEnds = false): boolean {
-  const all = sessions.map(({ dueAt = AFTER, isWriteOwed = false }) => ({ dueAt, presence: { isWriteOwed } }));
-  return isNothingDueBefore(AFTER, { liveSessions: { all }, endings: { hasOwedEnds } } as unknown as ExpireParts);
+function isNothingDue(sessions: readonly SessionState[], hasUnwrittenEnds = false): boolean {
+  const all = sessions.map(({ dueAt = AFTER, hasUnwrittenChange = false }) => ({
+    dueAt,
+    presence: { hasUnwrittenChange },
+  }));
+  return isNothingDueBefore(AFTER, { liveSessions: { all }, endings: { hasUnwrittenEnds } } as unknown as ExpireParts);
 }
 
-test('nothing is due if every session ends later and everything is written', () => {
+test('nothing is due if every session ends later and no write is pending', () => {
   assert.equal(isNothingDue([]), true);
   assert.equal(isNothingDue([{}, {}]), true);
 });
 
 test('something is due if a session ends before the given time, or a change or an end could not be written', () => {
   assert.equal(isNothingDue([{}, { dueAt: NOW }]), false);
-  assert.equal(isNothingDue([{}, { isWriteOwed: true }]), false);
+  assert.equal(isNothingDue([{}, { hasUnwrittenChange: true }]), false);
   assert.equal(isNothingDue([{}], true), false);
 });
 
-test('ends the sessions that are due, even if other ends cannot be written, and does not repeat an end that is owed', async () => {
+test('ends the sessions that are due, even if other ends cannot be written, and skips ends that are already pending', async () => {
   const ended: string[] = [];
   const end = async (id: string): Promise<void> => {
     if (id === 'failing') throw new Error('the end cannot be written');
     ended.push(id);
   };
-  const isOwed = (id: string): boolean => id === 'owed';
+  const isUnwritten = (id: string): boolean => id === 'owed';
   const due = async () => ['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE }));
   const parts = {
     ...{ host: 'h', clock: { now: () => NOW }, rows: { due } },
     liveSessions: { all: [], get: () => undefined },
-    endings: { settle: async () => 0, isOwed, end },
+    endings: { settle: async () => 0, isUnwritten, end },
   };
   assert.deepEqual(await expireSessions(parts as unknown as ExpireParts), { ended: 1 });
   assert.deepEqual(ended, ['due']);

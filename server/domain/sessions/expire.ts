@@ -23,17 +23,17 @@ export function isNothingDueBefore(
   time: Date,
   { liveSessions, endings }: Pick<ExpireParts, 'liveSessions' | 'endings'>,
 ): boolean {
-  const isIdle = ({ dueAt, presence }: LiveSession): boolean => dueAt >= time && !presence.isWriteOwed;
-  return !endings.hasOwedEnds && liveSessions.all.every(isIdle);
+  const isIdle = ({ dueAt, presence }: LiveSession): boolean => dueAt >= time && !presence.hasUnwrittenChange;
+  return !endings.hasUnwrittenEnds && liveSessions.all.every(isIdle);
 }
 
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
   const settledCount = await parts.endings.settle();
-  for (const live of parts.liveSessions.all) await live.presence.catchUp();
+  for (const live of parts.liveSessions.all) await live.presence.retryUnwrittenChange();
   const now = parts.clock.now();
   const dueRows = await parts.rows.due(parts.host, now, BATCH);
   const ends = dueRows.flatMap(row => {
-    if (parts.endings.isOwed(row.id)) return []; // `settle` has just tried.
+    if (parts.endings.isUnwritten(row.id)) return []; // `settle` has just tried.
     const live = parts.liveSessions.get(row.id);
     const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];

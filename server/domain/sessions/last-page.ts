@@ -80,7 +80,7 @@ export class LastPages implements Watcher {
 
   /** Saves the pages of sessions whose address has recently changed. Returns the number of sessions checked. */
   async save(): Promise<{ read: number }> {
-    const dueReadings = [...this.#readings.values()].filter(isDue);
+    const dueReadings = [...this.#readings.values()].filter(takeRead);
     await this.#save(dueReadings);
     return { read: dueReadings.length };
   }
@@ -107,7 +107,7 @@ export class LastPages implements Watcher {
 }
 
 /** Whether the page is due to be read. Each call counts as one of the reads after a new address. */
-function isDue(reading: PageReading): boolean {
+function takeRead(reading: PageReading): boolean {
   const page = reading.live.browser.changedPage;
   if (page === undefined) return false;
   if (page !== reading.page) {

@@ -22,26 +22,26 @@ export const CLIENTS_MAX = 20;
 /** Why a client's socket is closed: the WebSocket close code and a description. */
 export interface ClientClose {
   readonly code: number;
-  readonly words: string;
+  readonly reason: string;
 }
 
 export const CLIENT_CLOSES = {
-  released: { code: 1000, words: 'the session was released' },
+  released: { code: 1000, reason: 'the session was released' },
   clientClosed: {
     code: 1000,
-    words: 'the client closed its browser; the session continues and accepts new connections',
+    reason: 'the client closed its browser; the session continues and accepts new connections',
   },
-  restart: { code: 1001, words: 'the service is restarting; connect again to the same address' },
-  timedOut: { code: 4001, words: 'the session reached its time limit' },
-  keyEnded: { code: 4001, words: 'the agent key was revoked or has expired' },
-  failed: { code: 4002, words: 'the browser ended unexpectedly' },
-  idle: { code: 4003, words: 'no command was received for 600 seconds' },
+  restart: { code: 1001, reason: 'the service is restarting; connect again to the same address' },
+  timedOut: { code: 4001, reason: 'the session reached its time limit' },
+  keyEnded: { code: 4001, reason: 'the agent key was revoked or has expired' },
+  failed: { code: 4002, reason: 'the browser ended unexpectedly' },
+  idle: { code: 4003, reason: 'no command was received for 600 seconds' },
 } as const satisfies Record<string, ClientClose>;
 
 export function clientCloseOf(end: SessionEnd): ClientClose {
-  if (end.status === 'COMPLETED') return { ...CLIENT_CLOSES.released, words: `session ended: ${end.reason}` };
-  if (end.status === 'TIMED_OUT') return { ...CLIENT_CLOSES.timedOut, words: `session ended: ${end.reason}` };
-  return { ...CLIENT_CLOSES.failed, words: `session ended: ${end.reason}` };
+  if (end.status === 'COMPLETED') return { ...CLIENT_CLOSES.released, reason: `session ended: ${end.reason}` };
+  if (end.status === 'TIMED_OUT') return { ...CLIENT_CLOSES.timedOut, reason: `session ended: ${end.reason}` };
+  return { ...CLIENT_CLOSES.failed, reason: `session ended: ${end.reason}` };
 }
 
 /** How a session is hidden while a person has control: its pages are masked, or nothing is recorded at all. */
@@ -64,7 +64,7 @@ export type ClientKind = 'client' | 'guest' | 'bystander';
 export interface AttachedClient {
   readonly kind: ClientKind;
   /** Set if this entry only reserves the place of a client that has not connected yet. */
-  readonly isPlace?: true;
+  readonly isReservation?: true;
   /** Closes the client's socket and channel. */
   disconnect(close: ClientClose): Promise<void>;
 }
@@ -93,7 +93,7 @@ export class LiveSession {
   readonly #attendances: NamedAttendance[] = [];
   readonly #clients = new Set<AttachedClient>();
   #expiresAt: Date;
-  #isLeaving = false;
+  #isClosing = false;
   #isBrowserDead = false;
 
   constructor(row: SessionRow, parts: BootedBrowser, presence: Presence, log: Log, trace: Tracer) {
@@ -130,7 +130,7 @@ export class LiveSession {
 
   /** False once the session is being closed: the end of its browser is then expected. */
   get isOpen(): boolean {
-    return !this.#isLeaving;
+    return !this.#isClosing;
   }
 
   /** Undefined if nothing is hidden. */
@@ -170,25 +170,25 @@ export class LiveSession {
   }
 
   attach(client: AttachedClient): void {
-    if (this.#isLeaving) throw fault('session_ended', `Session ${this.id} is ending.`);
+    if (this.#isClosing) throw fault('session_ended', `Session ${this.id} is ending.`);
     const isBystander = client.kind === 'bystander';
     const used = [...this.#clients].filter(({ kind }) => (kind === 'bystander') === isBystander).length;
     if (used >= CLIENTS_MAX) {
-      const limitedKind = isBystander ? 'connections that do not count as clients' : 'clients';
+      const limitedKind = isBystander ? 'connections of live view addresses and extensions' : 'clients';
       throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} ${limitedKind}, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
         details: { limit: CLIENTS_MAX, used },
       });
     }
     this.#clients.add(client);
-    if (client.kind !== 'bystander' && !client.isPlace) this.presence.connected(client.kind);
+    if (client.kind !== 'bystander' && !client.isReservation) this.presence.noteConnected(client.kind);
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
-    if (client.kind !== 'bystander' && !client.isPlace && !this.#isLeaving)
-      this.presence.disconnected(client.kind, why);
+    if (client.kind !== 'bystander' && !client.isReservation && !this.#isClosing)
+      this.presence.noteDisconnected(client.kind, why);
   }
 
   addAttendance(name: string, attendance: Attendance): void {
@@ -198,31 +198,31 @@ export class LiveSession {
   /** Ends the browser and its box. `salvage` runs before the session folder is removed. */
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
-    await trace.during('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
+    await trace.runInSpan('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
     // A dead browser does not respond, so pending calls are rejected at once.
     if (this.#isBrowserDead) await this.browser.close();
     else
-      await trace.during('session.last_words', () =>
-        this.#eachWatcher('last_words', BEFORE_SHUT_DOWN_MS, attendance => attendance.beforeShutDown?.(end)),
+      await trace.runInSpan('session.last_words', () =>
+        this.#callWatchers('last_words', BEFORE_SHUT_DOWN_MS, attendance => attendance.beforeShutDown?.(end)),
       );
     const shutDowns = this.#attendances.filter(({ attendance }) => attendance.shutDown);
-    await trace.during('session.leave', () => this.endAttendances(end));
+    await trace.runInSpan('session.leave', () => this.endAttendances(end));
     if (!this.#isBrowserDead)
-      await trace.during('session.shut_down', () =>
+      await trace.runInSpan('session.shut_down', () =>
         this.#runAll(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
       );
     try {
       await this.browser.close();
       await this.egress.close();
-      const remains = await trace.during('box.end', () => this.box.end());
-      await trace.during('session.salvage', () => salvage(remains));
+      const remains = await trace.runInSpan('box.end', () => this.box.end());
+      await trace.runInSpan('session.salvage', () => salvage(remains));
     } finally {
-      await trace.during('box.remove', () => this.#scope.close());
+      await trace.runInSpan('box.remove', () => this.#scope.close());
     }
   }
 
   async endAttendances(end?: SessionEnd): Promise<void> {
-    await this.#eachWatcher('leave', LEAVE_MS, attendance => attendance.leave?.(end));
+    await this.#callWatchers('leave', LEAVE_MS, attendance => attendance.leave?.(end));
     this.#attendances.length = 0;
   }
 
@@ -236,13 +236,13 @@ export class LiveSession {
   }
 
   async #closeClients(close: ClientClose): Promise<void> {
-    this.#isLeaving = true;
+    this.#isClosing = true;
     await Promise.all([...this.#clients].map(client => client.disconnect(close)));
     await this.presence.whenWritten();
   }
 
   /** Calls all watchers concurrently. If one fails, the others are not affected. */
-  #eachWatcher(step: string, ms: number, call: AttendanceCallback): Promise<void> {
+  #callWatchers(step: string, ms: number, call: AttendanceCallback): Promise<void> {
     return this.#runAll(this.#attendances, step, ms, call);
   }
 

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 
 /** Returns the metadata, or throws `invalid_request`. */
-export function checkedMetadata(metadata: JsonObject): JsonObject {
+export function requireValidMetadata(metadata: JsonObject): JsonObject {
   const issues = [...listIssues(metadata, 'userMetadata')];
   const text = JSON.stringify(metadata);
   const { length } = text;

@@ -16,9 +16,9 @@ function scene(row: Partial<PresenceRow> = {}) {
     written.push(change);
   };
   const rows = {
-    clientConnected: write('connected'),
-    clientDisconnected: write('one left'),
-    lastClientDisconnected: write('last left'),
+    recordClientConnected: write('connected'),
+    recordClientDisconnected: write('one left'),
+    recordLastClientDisconnected: write('last left'),
   };
   const parts = { rows, clock: new ManualClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
   return {
@@ -32,25 +32,25 @@ function scene(row: Partial<PresenceRow> = {}) {
 test('a change that could not be written is written later, however often the write fails', async () => {
   const { written, state, presence } = scene();
   state.isReachable = false;
-  presence.connected();
+  presence.noteConnected();
   await presence.whenWritten();
-  await presence.catchUp();
-  await presence.catchUp();
+  await presence.retryUnwrittenChange();
+  await presence.retryUnwrittenChange();
   state.isReachable = true;
-  await presence.catchUp();
-  await presence.catchUp();
+  await presence.retryUnwrittenChange();
+  await presence.retryUnwrittenChange();
   assert.deepEqual(written, ['connected']);
 });
 
 test('a change that could not be written is not written after a newer change', async () => {
   const { written, state, presence } = scene();
   state.isReachable = false;
-  presence.connected();
+  presence.noteConnected();
   await presence.whenWritten();
   const response = Promise.withResolvers<void>();
   [state.isReachable, state.gate] = [true, response.promise];
-  presence.disconnected();
-  const caughtUp = presence.catchUp();
+  presence.noteDisconnected();
+  const caughtUp = presence.retryUnwrittenChange();
   response.resolve();
   await caughtUp;
   assert.deepEqual(written, ['last left']);
@@ -58,60 +58,60 @@ test('a change that could not be written is not written after a newer change', a
 
 test('a guest counts only until the session has had a client, and does not count again after the last client has disconnected', async () => {
   const { written, presence } = scene();
-  presence.connected('guest');
+  presence.noteConnected('guest');
   assert.equal(presence.count, 1);
-  presence.connected();
-  presence.connected();
-  presence.disconnected();
+  presence.noteConnected();
+  presence.noteConnected();
+  presence.noteDisconnected();
   assert.equal(presence.count, 1);
-  presence.disconnected();
+  presence.noteDisconnected();
   assert.equal(presence.count, 0);
-  presence.disconnected('guest');
-  presence.connected('guest');
-  presence.disconnected('guest');
+  presence.noteDisconnected('guest');
+  presence.noteConnected('guest');
+  presence.noteDisconnected('guest');
   await presence.whenWritten();
   assert.deepEqual(written, ['connected', 'connected', 'connected', 'one left', 'last left']);
 });
 
 test('a session that has only had guests begins its grace period when the last guest disconnects', async () => {
   const { written, presence } = scene();
-  presence.connected('guest');
-  presence.disconnected('guest');
+  presence.noteConnected('guest');
+  presence.noteDisconnected('guest');
   await presence.whenWritten();
   assert.deepEqual(written, ['connected', 'last left']);
 });
 
-test('the deadline is that of the first client, absent while a client is connected, and then the end of the grace period', () => {
+test('the deadline is that for the first client, none while a client is connected, then the end of the grace period', () => {
   const connectBy = new Date('2026-11-26T12:05:00Z');
   const { presence, clock } = scene({ connectBy });
   assert.equal(presence.deadline, connectBy);
-  presence.connected();
-  presence.connected();
+  presence.noteConnected();
+  presence.noteConnected();
   assert.equal(presence.deadline, undefined);
-  presence.disconnected();
+  presence.noteDisconnected();
   assert.equal(presence.deadline, undefined);
-  presence.disconnected();
+  presence.noteDisconnected();
   assert.deepEqual(presence.deadline, addMs(clock.now(), 5_000));
 });
 
-test('a session that is kept alive has no deadline, and a failed write is owed until it succeeds', async () => {
+test('a session that is kept alive has no deadline, and a failed write stays pending until it succeeds', async () => {
   const { presence, state } = scene({ keepAlive: true });
   state.isReachable = false;
-  presence.connected();
-  presence.disconnected();
+  presence.noteConnected();
+  presence.noteDisconnected();
   await presence.whenWritten();
-  assert.deepEqual([presence.deadline, presence.isWriteOwed], [undefined, true]);
+  assert.deepEqual([presence.deadline, presence.hasUnwrittenChange], [undefined, true]);
   state.isReachable = true;
-  await presence.catchUp();
-  assert.equal(presence.isWriteOwed, false);
+  await presence.retryUnwrittenChange();
+  assert.equal(presence.hasUnwrittenChange, false);
 });
 
 test('a grace period sets the deadline of a session without clients, and not that of a session with clients', () => {
   const { presence, clock } = scene();
-  presence.connected();
+  presence.noteConnected();
   presence.startGrace();
   assert.ok(!presence.deadline);
-  presence.disconnected();
+  presence.noteDisconnected();
   const endsAt = presence.startGrace(7_000);
   assert.deepEqual(presence.deadline, new Date(endsAt));
   assert.equal(endsAt, clock.now().getTime() + 7_000);

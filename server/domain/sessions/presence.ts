@@ -10,7 +10,10 @@ import type { Runtime } from '../../kit/runtime.ts';
 export type PresenceRow = Pick<SessionRow, 'id' | 'keepAlive' | 'connectBy' | 'releaseAt'>;
 
 export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly rows: Pick<SessionRows, 'clientConnected' | 'clientDisconnected' | 'lastClientDisconnected'>;
+  readonly rows: Pick<
+    SessionRows,
+    'recordClientConnected' | 'recordClientDisconnected' | 'recordLastClientDisconnected'
+  >;
   readonly graceMs: number;
   /** Makes the task that ends due sessions run after this many milliseconds. */
   readonly scheduleExpiry: (ms: number) => void;
@@ -41,7 +44,7 @@ export class Presence {
   }
 
   /** Whether a change could not be written yet. */
-  get isWriteOwed(): boolean {
+  get hasUnwrittenChange(): boolean {
     return this.#unwrittenChange !== undefined;
   }
 
@@ -50,7 +53,7 @@ export class Presence {
     return this.#clients + (this.#hasHadClient ? 0 : this.#guests);
   }
 
-  connected(kind: 'client' | 'guest' = 'client'): void {
+  noteConnected(kind: 'client' | 'guest' = 'client'): void {
     if (kind === 'guest') this.#guests++;
     else {
       this.#clients++;
@@ -59,19 +62,19 @@ export class Presence {
     if (kind === 'guest' && this.#hasHadClient) return;
     this.#deadline = undefined;
     const [now, clients] = [this.#parts.clock.now(), this.count];
-    this.#write(() => this.#parts.rows.clientConnected(this.#id, now, clients));
+    this.#write(() => this.#parts.rows.recordClientConnected(this.#id, now, clients));
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
-  disconnected(kind: 'client' | 'guest' = 'client', why?: string): void {
+  noteDisconnected(kind: 'client' | 'guest' = 'client', why?: string): void {
     if (kind === 'guest') this.#guests--;
     else this.#clients--;
     if (kind === 'guest' && this.#hasHadClient) return;
     const [now, clients] = [this.#parts.clock.now(), this.count];
-    if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
+    if (clients > 0) return this.#write(() => this.#parts.rows.recordClientDisconnected(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : addMs(now, this.#parts.graceMs);
     this.#deadline = releaseAt;
-    this.#write(() => this.#parts.rows.lastClientDisconnected(this.#id, releaseAt, now, why));
+    this.#write(() => this.#parts.rows.recordLastClientDisconnected(this.#id, releaseAt, now, why));
     if (releaseAt) void this.#lastWrite.then(() => this.#parts.scheduleExpiry(this.#parts.graceMs));
   }
 
@@ -95,7 +98,7 @@ export class Presence {
   }
 
   /** Retries the change that could not be written, unless a newer one is written first. */
-  async catchUp(): Promise<void> {
+  async retryUnwrittenChange(): Promise<void> {
     if (!this.#unwrittenChange) return;
     this.#lastWrite = this.#lastWrite.then(async () => {
       if (this.#unwrittenChange) await this.#attempt(this.#unwrittenChange);

@@ -6,7 +6,7 @@ const URL = 'https://a.test/report';
 
 function typeAfter(headers: unknown, type = 'Document'): string | undefined {
   const types = new ResponseTypes();
-  types.heard('Network.responseReceived', { type, response: { url: URL, headers } });
+  types.handleEvent('Network.responseReceived', { type, response: { url: URL, headers } });
   return types.of(URL);
 }
 
@@ -33,13 +33,16 @@ test('ignores generic and invalid types, and resources other than documents', ()
 
 test('remembers the latest type of an address, for at most 100 addresses', () => {
   const types = new ResponseTypes();
-  const hear = (url: string, type: string): void =>
-    types.heard('Network.responseReceived', { type: 'Document', response: { url, headers: { 'content-type': type } } });
-  hear(URL, 'text/csv');
-  hear(URL, 'application/octet-stream');
+  const sendResponse = (url: string, type: string): void =>
+    types.handleEvent('Network.responseReceived', {
+      type: 'Document',
+      response: { url, headers: { 'content-type': type } },
+    });
+  sendResponse(URL, 'text/csv');
+  sendResponse(URL, 'application/octet-stream');
   assert.equal(types.of(URL), undefined);
-  for (let page = 0; page < 101; page++) hear(`https://a.test/${page}`, 'text/html');
+  for (let page = 0; page < 101; page++) sendResponse(`https://a.test/${page}`, 'text/html');
   assert.deepEqual([types.of('https://a.test/0'), types.of('https://a.test/100')], [undefined, 'text/html']);
-  hear(`https://a.test/${'x'.repeat(5000)}`, 'text/html');
+  sendResponse(`https://a.test/${'x'.repeat(5000)}`, 'text/html');
   assert.equal(types.of(`https://a.test/${'x'.repeat(5000)}`), undefined);
 });

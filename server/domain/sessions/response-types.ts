@@ -16,7 +16,7 @@ export class ResponseTypes {
   readonly #types = new Map<string, string>();
 
   /** Handles an event of one of Berth's channels. All events except responses for documents are ignored. */
-  heard(method: string, params: UntrustedObject): void {
+  handleEvent(method: string, params: UntrustedObject): void {
     if (method !== 'Network.responseReceived' || params.type !== 'Document') return;
     const response = objectAt(params, 'response');
     const url = textAt(response, 'url');

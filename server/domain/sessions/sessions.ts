@@ -20,7 +20,7 @@ import type {
 import type { Creates } from './create.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
-import { checkedMetadata } from './metadata.ts';
+import { requireValidMetadata } from './metadata.ts';
 import { parseEndReasons, parseSessionQuery, parseStatuses } from './query.ts';
 import { hasEnded, requireSession, viewOf, warningsOf } from './session.ts';
 import { effectiveSettings } from './settings.ts';
@@ -121,7 +121,7 @@ export class SessionService implements Sessions {
     const now = clock.now();
     const values = {
       by,
-      ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
+      ...(change.userMetadata === undefined ? {} : { userMetadata: requireValidMetadata(change.userMetadata) }),
       ...(change.timeout === undefined ? {} : { expiresAt: await this.#newExpiry(row, change.timeout, now) }),
     };
     const changedRow = await rows.change(row.applicationId, row.id, values, now);

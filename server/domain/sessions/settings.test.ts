@@ -32,7 +32,7 @@ test('merges launch settings with the settings that watchers prepared', () =>
     },
   ));
 
-test('equal launch settings have the same fingerprint, in any order', () => {
+test('equal launch settings have the same fingerprint, regardless of the order of properties', () => {
   const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
   assert.equal(fingerprint(launchSettings(kept)), fingerprint({}));
   const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
@@ -41,7 +41,7 @@ test('equal launch settings have the same fingerprint, in any order', () => {
   assert.notEqual(fingerprint(one), fingerprint({}));
 });
 
-test('engines have different fingerprints', () =>
+test('the launch settings of different engines have different fingerprints', () =>
   assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
 
 test('passes the viewport size to headless shell as the window size', () => {

@@ -41,7 +41,7 @@ test('runs as many starts at once as there are places, and the other starts in o
   await Promise.all(all);
 });
 
-test('a start in advance takes a place without waiting for a free place', async () => {
+test('a start with hold takes a place without waiting for a free place', async () => {
   const { gate, began, work, end } = scene(1);
   const all = [gate.hold(work('a')), gate.hold(work('b')), gate.inTurn(work('c'), NEVER)];
   await turns();
@@ -72,10 +72,10 @@ test('a start that hangs delays the next start for at most three seconds', async
 test('a waiting start whose signal aborts loses its turn', async () => {
   const { gate, began, work, end } = scene(1);
   const first = gate.inTurn(work('a'), NEVER);
-  const leaving = new AbortController();
-  const left = gate.inTurn(work('b'), leaving.signal);
+  const abandonController = new AbortController();
+  const left = gate.inTurn(work('b'), abandonController.signal);
   const last = gate.inTurn(work('c'), NEVER);
-  leaving.abort(new Error('gone'));
+  abandonController.abort(new Error('gone'));
   await assert.rejects(left, /gone/);
   await end('a');
   assert.deepEqual(began, ['a', 'c']);

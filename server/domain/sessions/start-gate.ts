@@ -7,7 +7,7 @@ import { addMs, type Clock, callAt } from '../../kit/clock.ts';
  * A start releases its place after this time, because it is then probably waiting for something other than a processor.
  * The next start need not wait for it.
  */
-const PLACE_MS = 3_000;
+const PLACE_MAX_MS = 3_000;
 
 export class StartGate {
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class StartGate {
       this.#takenPlaces--;
       this.#admit();
     };
-    const placeTimeout = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MS), releasePlace);
+    const placeTimeout = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MAX_MS), releasePlace);
     try {
       return await start();
     } finally {

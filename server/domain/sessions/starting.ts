@@ -14,11 +14,11 @@ interface Start {
 
 export class StartingSessions {
   readonly #starts = new Map<SessionId, Start>();
-  readonly #onSettled: () => void;
+  readonly #onStartEnded: () => void;
 
   /** `onStartEnded` is called when a start is over, whether it succeeded or not. */
   constructor(onStartEnded: () => void) {
-    this.#onSettled = onStartEnded;
+    this.#onStartEnded = onStartEnded;
   }
 
   /** Runs the start. Waiting clients get the same result. */
@@ -32,7 +32,7 @@ export class StartingSessions {
 
   #end(id: SessionId): void {
     this.#starts.delete(id);
-    this.#onSettled();
+    this.#onStartEnded();
   }
 
   get size(): number {

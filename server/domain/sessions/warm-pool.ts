@@ -27,7 +27,7 @@ const UNHEALTHY_FAILURES = 3;
  */
 const FAILURE_MEMORY_MS = 60_000;
 
-interface WaitingBrowser {
+interface IdleBrowser {
   readonly settingsKey: string;
   readonly launch: LaunchSettings;
   readonly booted: BootedBrowser;
@@ -61,13 +61,13 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly gate: Pick<StartGate, 'hold'>;
   /** The maximum number of browsers that are started in advance at the same time. */
   readonly processors: number;
-  readonly counted: (outcome: 'hit' | 'miss') => void;
+  readonly recordClaim: (outcome: 'hit' | 'miss') => void;
 }
 
 export class WarmPool {
   readonly #parts: WarmPoolParts;
-  readonly #defaultFingerprint: string;
-  readonly #idleBrowsers: WaitingBrowser[] = [];
+  readonly #defaultSettingsKey: string;
+  readonly #idleBrowsers: IdleBrowser[] = [];
   readonly #recentLaunches = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closeController = new AbortController();
   /** Oldest first. */
@@ -79,7 +79,7 @@ export class WarmPool {
 
   constructor(parts: WarmPoolParts) {
     this.#parts = parts;
-    this.#defaultFingerprint = fingerprint(parts.defaultSettings);
+    this.#defaultSettingsKey = fingerprint(parts.defaultSettings);
   }
 
   get size(): number {
@@ -117,15 +117,15 @@ export class WarmPool {
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     if (this.#parts.size === 0) return undefined;
     this.#parts.claims.add();
-    const launchKey = fingerprint(launch);
-    this.#remember(launchKey, launch);
-    const claimedBrowser = this.#takeWaiting(launchKey) ?? (await this.#takePending(launchKey, signal));
-    this.#parts.counted(claimedBrowser ? 'hit' : 'miss');
+    const settingsKey = fingerprint(launch);
+    this.#remember(settingsKey, launch);
+    const claimedBrowser = this.#takeIdle(settingsKey) ?? (await this.#takePending(settingsKey, signal));
+    this.#parts.recordClaim(claimedBrowser ? 'hit' : 'miss');
     return claimedBrowser;
   }
 
   /** Ends browsers that are old or no longer needed, and starts missing browsers. */
-  async tend(): Promise<{ started: number; ended: number }> {
+  async reconcile(): Promise<{ started: number; ended: number }> {
     const ended = await this.#endUnwanted();
     return { started: this.#fill(), ended };
   }
@@ -150,8 +150,8 @@ export class WarmPool {
     return started;
   }
 
-  #takeWaiting(launchKey: string): BootedBrowser | undefined {
-    const index = this.#idleBrowsers.findIndex(one => one.settingsKey === launchKey && this.#isCurrent(one));
+  #takeIdle(settingsKey: string): BootedBrowser | undefined {
+    const index = this.#idleBrowsers.findIndex(one => one.settingsKey === settingsKey && this.#isCurrent(one));
     return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.booted;
   }
 
@@ -160,9 +160,9 @@ export class WarmPool {
    * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined if
    * there is no such browser, or if the start fails.
    */
-  async #takePending(launchKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
+  async #takePending(settingsKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     const pending = this.#pending.find(
-      one => one.settingsKey === launchKey && !one.isPromised && (one.box || !one.background),
+      one => one.settingsKey === settingsKey && !one.isPromised && (one.box || !one.background),
     );
     if (!pending) return undefined;
     pending.isPromised = true;
@@ -199,12 +199,12 @@ export class WarmPool {
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
     const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(START_MS)]);
-    const edition = browserHost.edition(launch);
+    const edition = browserHost.programId(launch);
     const background = !this.#parts.claims.areContinuous;
-    const startedBrowser = Promise.withResolvers<BootedBrowser | undefined>();
+    const arrival = Promise.withResolvers<BootedBrowser | undefined>();
     const pending: PendingBrowser = {
       settingsKey: fingerprint(launch),
-      arrival: startedBrowser,
+      arrival,
       background,
       isPromised: false,
     };
@@ -249,7 +249,7 @@ export class WarmPool {
   }
 
   /** Adds a browser to the pool. If the browser ends, it is removed at once, so that no session gets it. */
-  #keep(idleBrowser: WaitingBrowser): void {
+  #keep(idleBrowser: IdleBrowser): void {
     this.#idleBrowsers.push(idleBrowser);
     const { box, browser, scope } = idleBrowser.booted;
     void Promise.race([box.whenGone, browser.failed]).then(async () => {
@@ -261,10 +261,10 @@ export class WarmPool {
     });
   }
 
-  #remember(launchKey: string, launch: LaunchSettings): void {
-    if (launchKey === this.#defaultFingerprint) return;
-    this.#recentLaunches.delete(launchKey);
-    this.#recentLaunches.set(launchKey, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
+  #remember(settingsKey: string, launch: LaunchSettings): void {
+    if (settingsKey === this.#defaultSettingsKey) return;
+    this.#recentLaunches.delete(settingsKey);
+    this.#recentLaunches.set(settingsKey, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
     const [oldest] = this.#recentLaunches.keys();
     if (this.#recentLaunches.size > this.#parts.size && oldest !== undefined) this.#recentLaunches.delete(oldest);
   }
@@ -273,7 +273,7 @@ export class WarmPool {
     const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
     const countUnclaimed = (settingsKey: string): number =>
       unclaimedBrowsers.filter(one => one.settingsKey === settingsKey).length;
-    if (countUnclaimed(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
+    if (countUnclaimed(this.#defaultSettingsKey) < this.#parts.size) return this.#parts.defaultSettings;
     for (const [settingsKey, { launch }] of this.#recentLaunches) if (countUnclaimed(settingsKey) === 0) return launch;
     return undefined;
   }
@@ -282,10 +282,10 @@ export class WarmPool {
     const now = this.#parts.clock.now();
     for (const [settingsKey, { until }] of this.#recentLaunches)
       if (until <= now) this.#recentLaunches.delete(settingsKey);
-    const isWanted = (one: WaitingBrowser): boolean =>
+    const isWanted = (one: IdleBrowser): boolean =>
       this.#isCurrent(one) &&
       one.replaceAt > now &&
-      (one.settingsKey === this.#defaultFingerprint || this.#recentLaunches.has(one.settingsKey));
+      (one.settingsKey === this.#defaultSettingsKey || this.#recentLaunches.has(one.settingsKey));
     const unwantedBrowsers = this.#idleBrowsers.filter(one => !isWanted(one));
     for (const one of unwantedBrowsers) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
     await Promise.all(unwantedBrowsers.map(one => one.booted.scope.close()));
@@ -296,8 +296,8 @@ export class WarmPool {
    * Whether the browser was started from the installed Chromium. While Chromium is being replaced, every browser counts
    * as current.
    */
-  #isCurrent({ edition, launch }: WaitingBrowser): boolean {
-    const installedEdition = this.#parts.browserHost.edition(launch);
+  #isCurrent({ edition, launch }: IdleBrowser): boolean {
+    const installedEdition = this.#parts.browserHost.programId(launch);
     return installedEdition === undefined || edition === installedEdition;
   }
 

@@ -74,10 +74,10 @@ describe('watchers', () => {
         return undefined;
       },
     });
-    const list = watchers(late('a'), { ...late('b', ready.promise), attendsFirst: true }, late('c'));
-    const attending = list.attend(Object.create(null), row, signal);
+    const list = watchers(late('a'), { ...late('b', ready.promise), mustAttendFirst: true }, late('c'));
+    const attendPromise = list.attend(Object.create(null), row, signal);
     setImmediate(ready.resolve);
-    await attending;
+    await attendPromise;
     assert.deepEqual(attended, ['b', 'a', 'c']);
   });
 
@@ -85,9 +85,9 @@ describe('watchers', () => {
     const attended: string[] = [];
     const slow: Watcher = {
       name: 'slow',
-      attend: (_live, _row, firing) =>
+      attend: (_live, _row, attendSignal) =>
         new Promise(resolve =>
-          firing.addEventListener('abort', () => setImmediate(() => resolve({ leave: () => {} }))),
+          attendSignal.addEventListener('abort', () => setImmediate(() => resolve({ leave: () => {} }))),
         ),
     };
     const failing: Watcher = { name: 'failing', attend: () => Promise.reject(new Error('broken')) };

@@ -23,7 +23,7 @@ export interface Watcher {
    * If true, the other watchers attend only after this one, because it determines what the others must hide from the
    * start.
    */
-  readonly attendsFirst?: true;
+  readonly mustAttendFirst?: true;
   /**
    * Called before the row is written, to check what the create requests. Throws the fault that is returned to the
    * caller.
@@ -41,8 +41,8 @@ export interface Watcher {
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
    * Called when the browser runs and before a client connects, including after an adoption. After the watchers with
-   * `attendsFirst`, the others are called in order and run concurrently: the code of a watcher before its first `await`
-   * runs before the next watcher is called. If a watcher fails, the signal aborts, and the start fails when all
+   * `mustAttendFirst`, the others are called in order and run concurrently: the code of a watcher before its first
+   * `await` runs before the next watcher is called. If a watcher fails, the signal aborts, and the start fails when all
    * watchers have settled.
    */
   attend?(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
@@ -124,8 +124,8 @@ export class Watchers {
       const attendance = await watcher.attend?.(liveSession, row, combinedSignal);
       if (attendance) liveSession.addAttendance(watcher.name, attendance);
     };
-    for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
-    const attendPromises = this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend);
+    for (const watcher of this.#list) if (watcher.mustAttendFirst) await attend(watcher);
+    const attendPromises = this.#list.filter(({ mustAttendFirst }) => !mustAttendFirst).map(attend);
     for (const one of attendPromises) one.catch(error => failureController.abort(error));
     // Wait for all watchers even if one has failed, because nothing would end an attendance that is returned later.
     await Promise.allSettled(attendPromises);

@@ -33,7 +33,7 @@ export interface SigningKeysParts {
     readonly verified: typeof verified;
   };
   /** The owner to which the vault assigns data that belongs to no application. */
-  readonly installation: string;
+  readonly installationOwner: string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -137,7 +137,7 @@ export class SigningKeys {
   }
 
   #placeOf(kid: string): Place {
-    return { owner: this.#parts.installation, kind: 'signing_key', id: kid, version: 1 };
+    return { owner: this.#parts.installationOwner, kind: 'signing_key', id: kid, version: 1 };
   }
 }
 

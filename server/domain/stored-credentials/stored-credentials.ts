@@ -136,7 +136,7 @@ export class StoredCredentials {
     const row = await this.#get(id, credentialId);
     const revision = revisionFrom(ifMatch, row.revision);
     await store.atomically(async trx => {
-      const usingOperations = await trx.storedCredentials.usersOf(id, [credentialId]);
+      const usingOperations = await trx.storedCredentials.referencesTo(id, [credentialId]);
       const publishedIds = usingOperations
         .filter(({ isPublished }) => isPublished)
         .map(({ operationId }) => operationId);
@@ -231,7 +231,7 @@ export class StoredCredentials {
   }
 
   async #views(application: ApplicationId, rows: readonly StoredCredentialWithVersion[]): Promise<StoredCredential[]> {
-    const usingOperations = await this.#parts.store.storedCredentials.usersOf(
+    const usingOperations = await this.#parts.store.storedCredentials.referencesTo(
       application,
       rows.map(({ id }) => id),
     );
@@ -295,7 +295,7 @@ const viewOf = (
 
 const noPreviousVersion = (id: string): Error =>
   fault('gone', `The previous version of the credential ${id} does not exist, or was destroyed.`, {
-    advice: 'Write the value again.',
+    advice: 'To use that value again, write it as a new version.',
   });
 
 const credentialInUse = (id: string, operations: readonly string[]): Error =>

@@ -3,9 +3,9 @@ import { MANAGED_PRICE_MICRO_CREDITS } from '../../../contract/managed-operation
 import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import { type Catalog, METERS } from '../../../contract/topups.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
-import { BUILT_IN } from '../configured-operations/callable.ts';
+import { BUILT_IN_OPERATIONS } from '../configured-operations/callable.ts';
 
-const data: Catalog['data'] = BUILT_IN.map(({ id, title, effect, inputSchema }) => ({
+const data: Catalog['data'] = BUILT_IN_OPERATIONS.map(({ id, title, effect, inputSchema }) => ({
   ...({ id, kind: 'operation', title, effect, inputSchema } as const),
   ...{ meters: isMemoryOperation(id) ? [] : [...METERS], price: { microCredits: MANAGED_PRICE_MICRO_CREDITS } },
 }));

@@ -14,7 +14,7 @@ const START = new Date('2026-11-20T10:00:00.000Z');
  * it much later.
  */
 const CREDITED_MS = 1_010;
-const TOLD_WITHIN_MS = 200;
+const REPORTED_WITHIN_MS = 200;
 
 const row: CheckoutRow = {
   ...{ id: newId<CheckoutId>(START), applicationId: newId<ApplicationId>(START), accountId: newId<AccountId>(START) },
@@ -40,7 +40,7 @@ test('returns a checkout to a waiting caller within 200 ms after its status has 
   } as unknown as TopUpsParts);
   const { status } = await topUps.read({} as AccountCaller, row.id, { wait: 50 }, new AbortController().signal);
   assert.equal(status, 'credited');
-  assert.ok(nowMs - CREDITED_MS < TOLD_WITHIN_MS, `${nowMs - CREDITED_MS} ms later`);
+  assert.ok(nowMs - CREDITED_MS < REPORTED_WITHIN_MS, `${nowMs - CREDITED_MS} ms later`);
 });
 
 test('reports not_found for a checkout of an application that the caller cannot access, but not for a failure of the database', async () => {

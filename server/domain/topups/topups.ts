@@ -87,7 +87,7 @@ export class TopUps {
     const now = clock.now();
     const pack = packs.find(({ id }) => id === request.packId);
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
-    if (!pack) throw invalidRequest([{ path: 'packId', message: 'is not the id of a pack of the quote' }]);
+    if (!pack) throw invalidRequest([{ path: 'packId', message: 'is not the id of a pack in the quote' }]);
     const row = newCheckout(application, caller, pack, now);
     await store.atomically(async trx => {
       if ((await trx.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')

@@ -25,7 +25,7 @@ type MeteredSession = Pick<LiveSession, 'id'> & {
   readonly egress: Pick<LiveSession['egress'], 'counters'>;
 };
 
-interface CountedSession {
+interface UsageMeter {
   /** The usage until now. */
   now(): SessionUsageRow;
   /** The final usage. Set when the processes have ended. */
@@ -35,7 +35,7 @@ interface CountedSession {
 export class SessionUsage implements Watcher {
   readonly name = 'usage';
   readonly #parts: SessionUsageParts;
-  readonly #sessions = new Map<SessionId, CountedSession>();
+  readonly #sessions = new Map<SessionId, UsageMeter>();
 
   constructor(parts: SessionUsageParts) {
     this.#parts = parts;
@@ -62,10 +62,10 @@ export class SessionUsage implements Watcher {
   }
 
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
-    const countedSession = this.#sessions.get(id);
-    if (!countedSession) return;
-    countedSession.final = countedSession.now();
-    await this.#save([countedSession.final]);
+    const meter = this.#sessions.get(id);
+    if (!meter) return;
+    meter.final = meter.now();
+    await this.#save([meter.final]);
   }
 
   /** Stops measuring a session whose start failed, because it has no final usage. */
@@ -86,9 +86,9 @@ export class SessionUsage implements Watcher {
 
   async describe({ id }: Pick<SessionRow, 'id'>): Promise<Partial<SessionView>> {
     const { rows, recordings } = this.#parts;
-    const countedSession = this.#sessions.get(id);
+    const meter = this.#sessions.get(id);
     const [usageRow, lengths] = await Promise.all([
-      countedSession ? (countedSession.final ?? countedSession.now()) : rows.ofSession(id),
+      meter ? (meter.final ?? meter.now()) : rows.ofSession(id),
       recordings.lengths(id),
     ]);
     if (!usageRow) return {};

@@ -15,12 +15,12 @@ const DELIVERY: DeliveryRow = {
 const ACCEPTED: CallResult = Object.assign(Object.create(null), { kind: 'answered', status: 204 });
 
 /** A sender for a database that always lists the webhook as due, but has only these deliveries to take. */
-function scene(toTake: DeliveryRow[]) {
+function scene(deliveriesToTake: DeliveryRow[]) {
   const prompts: string[] = [];
   const delivered: string[] = [];
   const rows: DeliverySenderParts['rows'] = Object.assign(Object.create(null), {
     due: async () => [DELIVERY],
-    take: async () => toTake.shift(),
+    take: async () => deliveriesToTake.shift(),
     byId: async () => WEBHOOK,
     markDelivered: async ({ id }: DeliveryRow) => void delivered.push(id),
   });

@@ -170,7 +170,7 @@ export class DeliverySender implements Closeable {
     }
     const failure =
       result.kind === 'failed'
-        ? result.words
+        ? result.message
         : `The endpoint responded with the status ${result.status}; expected 2xx.`;
     const pauseMs = pauseAfter(delivery.attempts);
     log.info('webhook.failed', { webhook: webhook.id, delivery: delivery.id, attempts: delivery.attempts, failure });

@@ -218,7 +218,7 @@ export class Webhooks {
   async #assertAllowed(url: string): Promise<void> {
     const failure = await this.#parts.outbound.check(url);
     if (failure?.phase === 'refused')
-      throw invalidRequest([{ path: 'url', message: `cannot be called. ${failure.words}` }]);
+      throw invalidRequest([{ path: 'url', message: `cannot be called. ${failure.message}` }]);
   }
 
   async #require(caller: AccountCaller, appId: string, webhookId: string, right: Right): Promise<WebhookRow> {

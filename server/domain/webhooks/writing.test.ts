@@ -22,7 +22,7 @@ const eventAt = (id: number): SessionEventRow => ({
 });
 
 /** Runs the task once with this number of waiting deliveries, and a feed with enough events. */
-async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTypes) {
+async function runTask(waiting: number, isWritten = true, eventTypes = webhook.eventTypes) {
   const filters: EventFilter[] = [];
   const prompted: string[] = [];
   let written: readonly DeliveryRow[] = [];
@@ -32,7 +32,7 @@ async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTy
       countWaiting: async () => waiting,
       write: async (_: unknown, __: number, rows: readonly DeliveryRow[]) => {
         written = rows;
-        return isMoved;
+        return isWritten;
       },
     },
     events: {
@@ -52,7 +52,7 @@ async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTy
 }
 
 test('reads a batch of events of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
-  const { filters, prompted, written, result } = await ran(0);
+  const { filters, prompted, written, result } = await runTask(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
   assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
   assert.equal(result.written, 100);
@@ -65,17 +65,17 @@ test('reads a batch of events of the selected types after the position of the we
 });
 
 test('reads no more events than the queue has room for, and no events if the queue is full', async () => {
-  assert.equal((await ran(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
-  const full = await ran(WAITING_DELIVERIES_MAX);
+  assert.equal((await runTask(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
+  const full = await runTask(WAITING_DELIVERIES_MAX);
   assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);
 });
 
 test('reports no written deliveries if another process has moved the position of the webhook', async () => {
-  const { prompted, result } = await ran(0, false);
+  const { prompted, result } = await runTask(0, false);
   assert.deepEqual([prompted, result.written], [[], 0]);
 });
 
 test('reads events of all types for a webhook that selects no types, and no events for a webhook that selects only unknown types', async () => {
-  assert.deepEqual((await ran(0, true, [])).filters, [{ after: 7, limit: 100 }]);
-  assert.deepEqual((await ran(0, true, ['session.unknown'])).filters, [{ after: 7, limit: 100, types: [] }]);
+  assert.deepEqual((await runTask(0, true, [])).filters, [{ after: 7, limit: 100 }]);
+  assert.deepEqual((await runTask(0, true, ['session.unknown'])).filters, [{ after: 7, limit: 100, types: [] }]);
 });

@@ -37,10 +37,10 @@ export class ScratchFile {
 
   async read({ at, length }: Extent): Promise<Buffer> {
     const bytes = Buffer.alloc(length);
-    for (let readBytes = 0; readBytes < length; ) {
-      const { bytesRead } = await this.#file.read(bytes, readBytes, length - readBytes, at + readBytes);
+    for (let totalBytesRead = 0; totalBytesRead < length; ) {
+      const { bytesRead } = await this.#file.read(bytes, totalBytesRead, length - totalBytesRead, at + totalBytesRead);
       if (bytesRead === 0) throw new Error(`the scratch file ends before byte ${at + length}`);
-      readBytes += bytesRead;
+      totalBytesRead += bytesRead;
     }
     return bytes;
   }

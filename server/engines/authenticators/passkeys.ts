@@ -25,14 +25,14 @@ export interface Challenge {
   readonly publicKey: Readonly<Record<string, unknown>>;
 }
 
-const library = () => import('@simplewebauthn/server');
+const loadLibrary = () => import('@simplewebauthn/server');
 
 export async function registrationChallenge(
   party: RelyingParty,
   person: { readonly id: string; readonly email: string; readonly name: string },
   existingPasskeys: readonly StoredPasskey[],
 ): Promise<Challenge> {
-  const { generateRegistrationOptions } = await library();
+  const { generateRegistrationOptions } = await loadLibrary();
   const options = await generateRegistrationOptions({
     rpName: RP_NAME,
     rpID: party.id,
@@ -52,7 +52,7 @@ export async function verifyRegistration(
   challenge: string,
   response: RegistrationResponseJSON,
 ): Promise<StoredPasskey | undefined> {
-  const { verifyRegistrationResponse } = await library();
+  const { verifyRegistrationResponse } = await loadLibrary();
   const verification = await orUndefined(() =>
     verifyRegistrationResponse({
       response,
@@ -72,7 +72,7 @@ export async function authenticationChallenge(
   party: RelyingParty,
   allowedPasskeys: readonly StoredPasskey[] = [],
 ): Promise<Challenge> {
-  const { generateAuthenticationOptions } = await library();
+  const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     timeout: CHALLENGE_MS,
@@ -88,7 +88,7 @@ export async function signingChallenge(
   bytes: Uint8Array,
   allowedPasskeys: readonly StoredPasskey[],
 ): Promise<Challenge> {
-  const { generateAuthenticationOptions } = await library();
+  const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     challenge: new Uint8Array(bytes),
@@ -106,7 +106,7 @@ export async function verifyAuthentication(
   response: AuthenticationResponseJSON,
   { credentialId, publicKey, counter }: StoredPasskey,
 ): Promise<number | undefined> {
-  const { verifyAuthenticationResponse } = await library();
+  const { verifyAuthenticationResponse } = await loadLibrary();
   const verification = await orUndefined(() =>
     verifyAuthenticationResponse({
       response,

@@ -87,7 +87,7 @@ export function isSafePath(path: string): boolean {
 
 export const archiveComment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
 /** The placeholder in the comment while the archive is written. The digest replaces it at the end. */
-export const NO_DIGEST = '0'.repeat(DIGEST_CHARACTERS);
+export const DIGEST_PLACEHOLDER = '0'.repeat(DIGEST_CHARACTERS);
 /** The maximum size of the comment at the end of the archive. */
 export const TRAILER_BYTES_MAX = 100;
 

@@ -30,8 +30,8 @@ const COPY_BYTES = 1024 * 1024;
 
 export interface OpenedBackup {
   readonly manifest: Manifest;
-  /** Writes all files of the backup into an empty folder. With `asRoot`, also sets the recorded owners. */
-  unpackInto(folder: string, options: { readonly asRoot: boolean }): Promise<void>;
+  /** Writes all files of the backup into an empty folder. With `shouldSetOwners`, also sets the recorded owners. */
+  unpackInto(folder: string, options: { readonly shouldSetOwners: boolean }): Promise<void>;
   close(): void;
 }
 
@@ -146,7 +146,7 @@ async function unpack(
   entries: ReadonlyMap<string, Entry>,
   { folders, entries: files }: Manifest,
   folder: string,
-  { asRoot }: { readonly asRoot: boolean },
+  { shouldSetOwners }: { readonly shouldSetOwners: boolean },
 ): Promise<void> {
   try {
     // Sorted by path, so that each folder is created after its parent. Modes are set at the end, because a folder may
@@ -158,7 +158,7 @@ async function unpack(
       if (entry) await writeEntry(() => bytesOf(zip, entry), file, folder);
     }
     for (const { path, mode, uid, gid } of [...files, ...sortedFolders.reverse()]) {
-      if (asRoot) await chown(join(folder, path), uid, gid);
+      if (shouldSetOwners) await chown(join(folder, path), uid, gid);
       await chmod(join(folder, path), mode);
     }
   } catch (error) {

@@ -10,6 +10,7 @@ import { Fault } from '../../kit/fault.ts';
 import {
   archiveComment,
   DIGEST_CHARACTERS,
+  DIGEST_PLACEHOLDER,
   ENTRIES_MAX,
   type FileEntry,
   FORMAT_VERSION,
@@ -17,11 +18,10 @@ import {
   MANIFEST,
   type Manifest,
   type ManifestHead,
-  NO_DIGEST,
 } from './format.ts';
 
 /** An entry of at least this expected size is written in the zip64 format, which allows more than 4 GiB. */
-const LARGE_BYTES = 2 * 1024 ** 3;
+const ZIP64_BYTES_MIN = 2 * 1024 ** 3;
 const FAST_COMPRESSION_LEVEL = 1;
 
 export interface FileContent extends Omit<FileEntry, 'size' | 'sha256'> {
@@ -66,14 +66,15 @@ export class BackupWriter {
 
   /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: FileContent): Promise<void> {
-    if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup can have at most ${ENTRIES_MAX} files`);
-    const { stream, read } = withDigest(bytes);
-    const zip64Option = { forceZip64Format: expectedBytes >= LARGE_BYTES };
+    if (this.#entries.length >= ENTRIES_MAX)
+      throw new Error(`the backup would have more than ${ENTRIES_MAX} files, which is the limit`);
+    const { stream, whenRead } = withDigest(bytes);
+    const zip64Option = { forceZip64Format: expectedBytes >= ZIP64_BYTES_MIN };
     this.#zip.addReadStream(stream, file.path, {
       ...zip64Option,
       ...(compress ? { compressionLevel: FAST_COMPRESSION_LEVEL } : { compress }),
     });
-    this.#entries.push({ ...file, ...(await Promise.race([read, this.#failure.promise])) });
+    this.#entries.push({ ...file, ...(await Promise.race([whenRead, this.#failure.promise])) });
   }
 
   /** Resolves with the number of files and bytes when the backup is on the disk under its final name. */
@@ -85,7 +86,7 @@ export class BackupWriter {
       entries: this.#entries,
     };
     this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST);
-    this.#zip.end({ comment: archiveComment(NO_DIGEST), forceZip64Format: false });
+    this.#zip.end({ comment: archiveComment(DIGEST_PLACEHOLDER), forceZip64Format: false });
     const digest = await Promise.race([this.#writtenDigest, this.#failure.promise]);
     const { size } = await this.#file.stat();
     await this.#file.write(digest, size - DIGEST_CHARACTERS);
@@ -129,7 +130,7 @@ function withDigest(bytes: FileContent['bytes']) {
       throw error;
     }
   };
-  return { stream: Readable.from(digestChunks(), { objectMode: false }), read: promise };
+  return { stream: Readable.from(digestChunks(), { objectMode: false }), whenRead: promise };
 }
 
 /**

@@ -30,13 +30,13 @@ test('opens a new observation on another channel after an observation could not 
   const observe = (): Promise<Closeable> => browser.observe({ target: () => {} });
   await Promise.all([assert.rejects(observe(), /no response/), assert.rejects(observe(), /no response/)]);
   const [failed] = scripted.channelsWith('Target.setAutoAttach');
-  assert.deepEqual(scripted.detached, [failed], 'the channel holds no new page');
+  assert.deepEqual(scripted.detachedChannels, [failed], 'the channel holds no new page');
   scripted.script = () => undefined;
-  const observing = await observe();
+  const observation = await observe();
   const [, second] = scripted.channelsWith('Target.setAutoAttach');
   assert.ok(second !== undefined && second !== failed);
-  await observing.close();
-  assert.deepEqual(scripted.detached, [failed, second]);
+  await observation.close();
+  assert.deepEqual(scripted.detachedChannels, [failed, second]);
 });
 
 test('ends a restriction of navigations that could not be opened completely', { timeout: END_MS }, async context => {
@@ -44,7 +44,7 @@ test('ends a restriction of navigations that could not be opened completely', { 
   scripted.script = failing('Target.setDiscoverTargets');
   const rule = { allows: () => false, onRefused: () => {} };
   await assert.rejects(browser.restrictNavigations(rule), /no response/);
-  const restricting = scripted.channelsWith('Fetch.enable');
-  assert.equal(restricting.length, 1);
-  assert.deepEqual(scripted.detached, restricting);
+  const guardChannels = scripted.channelsWith('Fetch.enable');
+  assert.equal(guardChannels.length, 1);
+  assert.deepEqual(scripted.detachedChannels, guardChannels);
 });

@@ -102,7 +102,7 @@ export class Browser implements Closeable {
   readonly #control: Control;
   readonly #holds = new Holds();
   #observation: Observation | undefined;
-  #guardsNavigations = false;
+  #isGuardingNavigations = false;
   readonly #pipes: BrowserPipes;
   /** The extensions of the session. A client may load these and no others. */
   readonly extensions: Extensions;
@@ -138,7 +138,7 @@ export class Browser implements Closeable {
     const browser = new Browser(pipes, log);
     return browser.#waitUntilReady(signal, async () => {
       browser.#mux.pipe.endPartialMessage();
-      const orphans = browser.#notedChannels();
+      const orphans = browser.#notedChannelIds();
       await browser.#openControl();
       await browser.#detachChannels(orphans);
     });
@@ -244,16 +244,16 @@ export class Browser implements Closeable {
 
   /** Opens a channel for one client. Unresponsive pages are withheld from the client until they respond. */
   async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
-    const pagesWithoutResponse = await this.#control.unresponsivePages(PROBE_MS);
-    await this.#ensurePage(pagesWithoutResponse);
-    const tabs = await this.#control.tabsOf(pagesWithoutResponse);
+    const unresponsivePages = await this.#control.unresponsivePages(PROBE_MS);
+    await this.#ensurePage(unresponsivePages);
+    const tabs = await this.#control.tabsOf(unresponsivePages);
     const client = new MuxClient(this.#mux, this.#holds, policy, listener, tap);
-    for (const page of pagesWithoutResponse) {
+    for (const page of unresponsivePages) {
       const tabId = tabs.get(page);
       const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
       for (const target of targets) client.withhold(target);
-      void this.#control.waitForResponse(page).then(didRespond => {
-        if (didRespond) for (const target of targets) client.reveal(target);
+      void this.#control.waitForResponse(page).then(hasResponded => {
+        if (hasResponded) for (const target of targets) client.reveal(target);
       });
     }
     await client.open(id => this.#appendNote(`+${id}`));
@@ -338,7 +338,7 @@ export class Browser implements Closeable {
    * Makes every page, frame and worker discard its console messages. After it resolves, none of these messages are in
    * transit.
    */
-  async forgetConsole(): Promise<void> {
+  async discardConsole(): Promise<void> {
     const responses: Array<Promise<unknown>> = [];
     const target = (one: ObservedTarget): void => {
       for (const method of FORGET_COMMANDS) responses.push(one.send(method, {}, FORGET_MS).catch(() => {}));
@@ -350,7 +350,7 @@ export class Browser implements Closeable {
 
   /** From now on, documents are loaded only from hosts that the rule allows. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
-    this.#guardsNavigations = true;
+    this.#isGuardingNavigations = true;
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
   }
 
@@ -374,8 +374,8 @@ export class Browser implements Closeable {
    * While true, clients may not enable Fetch on the browser, because they could redirect a request after the guard has
    * checked it.
    */
-  get guardsNavigations(): boolean {
-    return this.#guardsNavigations;
+  get isGuardingNavigations(): boolean {
+    return this.#isGuardingNavigations;
   }
 
   async close(): Promise<void> {
@@ -462,9 +462,9 @@ export class Browser implements Closeable {
    * Ensures that the default browser context has a page that responds, because clients read `contexts()[0].pages()[0]`
    * right after connecting.
    */
-  async #ensurePage(stuckPages: readonly Page[]): Promise<void> {
+  async #ensurePage(unresponsivePages: readonly Page[]): Promise<void> {
     const hasDefaultPage = this.#control.pages.some(
-      page => page.contextId === this.#defaultContextId && !stuckPages.includes(page),
+      page => page.contextId === this.#defaultContextId && !unresponsivePages.includes(page),
     );
     if (!hasDefaultPage) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
@@ -473,13 +473,13 @@ export class Browser implements Closeable {
     return {
       receive: message => client.receive(message),
       announce: (method, params) => client.announce(method, params),
-      sendWithheld: () => client.tellKept(),
+      sendWithheld: () => client.sendWithheld(),
       get bufferedBytes() {
         return client.bufferedBytes;
       },
-      isBackpressured: onRelieved => {
+      isBackpressured: onDrained => {
         if (!this.#mux.pipe.isFull) return false;
-        this.#mux.pipe.onDrain(onRelieved);
+        this.#mux.pipe.onDrain(onDrained);
         return true;
       },
       close: async () => {
@@ -494,10 +494,10 @@ export class Browser implements Closeable {
    * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. The
    * commands that capture downloads therefore follow in the same write, and Chromium handles both without a gap.
    */
-  async #detachChannels(channels: readonly string[]): Promise<void> {
+  async #detachChannels(channelIds: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
     if (this.#mux.isClosed) return;
-    const detachments = channels.map(channel => this.#detach(channel));
+    const detachments = channelIds.map(channel => this.#detach(channel));
     const downloadContexts = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
     // a browser context may end with its client
     const downloadCommands = downloadContexts.map(context => this.#captureDownloads(context).catch(() => {}));
@@ -537,7 +537,7 @@ export class Browser implements Closeable {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });
   }
 
-  #notedChannels(): readonly string[] {
+  #notedChannelIds(): readonly string[] {
     const openIds = new Set<string>();
     for (const line of readFileSync(join(this.#pipes.notes, 'channels'), 'utf8').split('\n')) {
       if (line.startsWith('+')) openIds.add(line.slice(1));

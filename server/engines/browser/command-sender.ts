@@ -23,7 +23,7 @@ const RESPONSE_BYTES_MAX_BY_METHOD: ReadonlyMap<string, number> = new Map([['Pag
 export class CommandSender {
   readonly #mux: Mux;
   /** The maximum length of each response, by the id of the command. */
-  readonly #maxBytes = new Map<number, number>();
+  readonly #responseBytesLimits = new Map<number, number>();
   #id = 0;
 
   constructor(mux: Mux) {
@@ -41,7 +41,7 @@ export class CommandSender {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
     const result = Promise.withResolvers<JsonObject>();
-    this.#maxBytes.set(id, maxBytes);
+    this.#responseBytesLimits.set(id, maxBytes);
     channel.pending.set(id, received => {
       if (received.error) result.reject(new ProtocolFailure(method, received.error.code, received.error.message));
       else result.resolve(received.result ?? {});
@@ -50,7 +50,7 @@ export class CommandSender {
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
     return withTimeout(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
       channel.pending.delete(id);
-      this.#maxBytes.delete(id);
+      this.#responseBytesLimits.delete(id);
     });
   }
 
@@ -61,7 +61,7 @@ export class CommandSender {
     const onResponse = channel.pending.get(id);
     if (!onResponse) return undefined;
     channel.pending.delete(id);
-    void onResponse(readResponse(id, message, this.#maxBytes.get(id) ?? RESPONSE_BYTES_MAX));
+    void onResponse(readResponse(id, message, this.#responseBytesLimits.get(id) ?? RESPONSE_BYTES_MAX));
     return undefined;
   }
 }

@@ -11,7 +11,7 @@ import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFai
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The files of their downloads are still found in the folder. */
-const BUFFERED_DOWNLOADS_MAX = 1000;
+const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
@@ -50,7 +50,7 @@ export class Control implements ChannelOwner {
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
   /** Ids of the pages found so far, by the channel of the tab whose pages are being listed. */
-  readonly #pagesByTabChannel = new Map<string, Set<string>>();
+  readonly #pageIdsByTabChannel = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
   #downloadListener: DownloadListener | undefined;
@@ -154,17 +154,17 @@ export class Control implements ChannelOwner {
 
   /** Returns the pages whose renderers did not respond within `ms` milliseconds. */
   async unresponsivePages(ms: number): Promise<readonly Page[]> {
-    const unansweredPages: Page[] = [];
+    const unresponsivePages: Page[] = [];
     const probePage = async (page: Page): Promise<void> => {
       try {
         await withTimeout(ms, `page ${page.targetId} to answer`, () => this.waitForResponse(page));
       } catch (error) {
         if (!(error instanceof WaitExpired)) throw error;
-        unansweredPages.push(page);
+        unresponsivePages.push(page);
       }
     };
     await Promise.all(this.pages.map(probePage));
-    return unansweredPages.filter(page => this.#pages.has(page.targetId));
+    return unresponsivePages.filter(page => this.#pages.has(page.targetId));
   }
 
   /** Returns the URL and title of every page, in the order in which the pages were created. */
@@ -244,14 +244,15 @@ export class Control implements ChannelOwner {
         if (channel === this.#root) this.#handleDownloadEvent(event);
         return;
       case 'Target.targetCrashed':
-        if (targetId) this.#mux.targetCrashed(targetId);
+        if (targetId) this.#mux.onTargetCrashed(targetId);
         return;
     }
   }
 
   #handleDownloadEvent(event: Incoming): void {
     if (this.#downloadListener) dispatchDownloadEvent(event.method, event.params, this.#downloadListener);
-    else if (this.#bufferedDownloadEvents.length < BUFFERED_DOWNLOADS_MAX) this.#bufferedDownloadEvents.push(event);
+    else if (this.#bufferedDownloadEvents.length < BUFFERED_DOWNLOAD_EVENTS_MAX)
+      this.#bufferedDownloadEvents.push(event);
   }
 
   #onPageChanged(info: JsonObject | undefined): void {
@@ -271,7 +272,7 @@ export class Control implements ChannelOwner {
     const targetId = textAt(info, 'targetId');
     if (!id || !targetId) return;
     const channel = this.#mux.open(id, this, parent, targetId);
-    this.#pagesByTabChannel.get(parent.id)?.add(targetId);
+    this.#pageIdsByTabChannel.get(parent.id)?.add(targetId);
     if (parent !== this.#root || textAt(info, 'type') !== 'page') return;
     const page = { targetId, contextId: textAt(info, 'browserContextId'), channel };
     this.#pages.set(targetId, page);
@@ -290,7 +291,7 @@ export class Control implements ChannelOwner {
     const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
     if (!channel) return new Set();
     const foundPageIds = new Set<string>();
-    this.#pagesByTabChannel.set(channel.id, foundPageIds);
+    this.#pageIdsByTabChannel.set(channel.id, foundPageIds);
     try {
       const autoAttachParams = {
         autoAttach: true,
@@ -301,7 +302,7 @@ export class Control implements ChannelOwner {
       await this.send('Target.setAutoAttach', autoAttachParams, channel);
       return foundPageIds;
     } finally {
-      this.#pagesByTabChannel.delete(channel.id);
+      this.#pageIdsByTabChannel.delete(channel.id);
       await this.send('Target.detachFromTarget', { sessionId: channel.id });
       for (const page of foundPageIds) this.#mux.restoreOverrides(page, this);
     }

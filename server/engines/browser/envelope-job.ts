@@ -5,7 +5,7 @@ import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 /** The message is transferred to the thread and back, not copied. */
 export interface MessageWithEnvelope {
   readonly message: Uint8Array;
-  readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
+  readonly readResult: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
 /**
@@ -25,9 +25,9 @@ export const READ_ENVELOPE: Job<Uint8Array, MessageWithEnvelope> = {
 
 export function work(message: Uint8Array): MessageWithEnvelope {
   try {
-    return { message, read: readEnvelope(Buffer.from(message.buffer, message.byteOffset, message.byteLength)) };
+    return { message, readResult: readEnvelope(Buffer.from(message.buffer, message.byteOffset, message.byteLength)) };
   } catch (error) {
     if (!(error instanceof BadEnvelope)) throw error;
-    return { message, read: { error: error.message, code: error.code, id: error.id } };
+    return { message, readResult: { error: error.message, code: error.code, id: error.id } };
   }
 }

@@ -48,7 +48,7 @@ const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
  * Strings are scanned byte by byte up to this length. Most strings are short, and for a short string a call of
  * `indexOf` costs more than the scan.
  */
-const BYTEWISE_MAX = 512;
+const BYTEWISE_BYTES_MAX = 512;
 /** The members of every command. Comparing bytes is cheaper than decoding them. */
 const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
 
@@ -60,13 +60,13 @@ const LETTER_E = 0x65;
 const CAPITAL_E = 0x45;
 const LETTER_U = 0x75;
 
-const BLANK = bytesOf(' \t\r\n');
-const DIGITS = bytesOf('0123456789');
+const BLANK = byteSetOf(' \t\r\n');
+const DIGITS = byteSetOf('0123456789');
 /** The characters that may follow a backslash. */
-const ESCAPE_LETTERS = bytesOf('"\\/bfnrtu');
-const HEX = bytesOf('0123456789abcdefABCDEF');
+const ESCAPE_LETTERS = byteSetOf('"\\/bfnrtu');
+const HEX = byteSetOf('0123456789abcdefABCDEF');
 
-function bytesOf(characters: string): Uint8Array {
+function byteSetOf(characters: string): Uint8Array {
   const table = new Uint8Array(256);
   for (const character of characters) table[character.charCodeAt(0)] = 1;
   return table;
@@ -138,7 +138,7 @@ function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   let quoteIndex = at;
   for (let index = at + 1; ; ) {
-    for (const bytewiseEnd = index + BYTEWISE_MAX; index < bytewiseEnd && index < message.length; ) {
+    for (const bytewiseEnd = index + BYTEWISE_BYTES_MAX; index < bytewiseEnd && index < message.length; ) {
       if (message[index] === QUOTE) return index + 1;
       index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
     }
@@ -171,7 +171,7 @@ function valueEnd(message: Buffer, at: number): number {
         throw new BadEnvelope(`values may be nested at most ${DEPTH_MAX} levels deep`);
       index = skipBlank(message, index + 1);
       if (message[index] !== closingBrackets.at(-1)) {
-        if (firstByte === OPEN_BRACE) index = memberValue(message, index);
+        if (firstByte === OPEN_BRACE) index = memberValueStart(message, index);
         continue;
       }
     } else {
@@ -187,15 +187,15 @@ function valueEnd(message: Buffer, at: number): number {
     }
     if (message[index] !== COMMA) throw new BadEnvelope('a comma or a closing bracket was expected');
     index = skipBlank(message, index + 1);
-    if (closingBrackets.at(-1) === CLOSE_BRACE) index = memberValue(message, index);
+    if (closingBrackets.at(-1) === CLOSE_BRACE) index = memberValueStart(message, index);
   }
 }
 
 /** Skips the name of a member and the colon. Returns the index at which its value begins. */
-function memberValue(message: Buffer, at: number): number {
-  const colon = skipBlank(message, stringEnd(message, at));
-  if (message[colon] !== COLON) throw new BadEnvelope('a colon must follow the name of a member');
-  return skipBlank(message, colon + 1);
+function memberValueStart(message: Buffer, at: number): number {
+  const colonIndex = skipBlank(message, stringEnd(message, at));
+  if (message[colonIndex] !== COLON) throw new BadEnvelope('a colon must follow the name of a member');
+  return skipBlank(message, colonIndex + 1);
 }
 
 /** Returns the index after a number or a literal. The caller checks the bytes that follow. */

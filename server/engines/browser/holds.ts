@@ -71,8 +71,8 @@ export class Holds {
     const heldChannel = this.#findHeld(channel);
     if (!heldChannel) return;
     heldChannel.isWaiting = false;
-    for (const [id, pendingTarget] of [...this.#waitingTargets])
-      if (pendingTarget.targetId === channel.targetId) this.#resume(id, pendingTarget);
+    for (const [id, waitingTarget] of [...this.#waitingTargets])
+      if (waitingTarget.targetId === channel.targetId) this.#resume(id, waitingTarget);
   }
 
   /** Called when a client's channel has ended. The channel then no longer holds a target. */
@@ -97,32 +97,32 @@ export class Holds {
 
   /** Called when the server's channel with this id has ended. */
   forget(id: string): void {
-    const pendingTarget = this.#waitingTargets.get(id);
-    if (pendingTarget?.timer) clearTimeout(pendingTarget.timer);
+    const waitingTarget = this.#waitingTargets.get(id);
+    if (waitingTarget?.timer) clearTimeout(waitingTarget.timer);
     this.#waitingTargets.delete(id);
   }
 
   #checkTarget(targetId: string): void {
-    for (const [id, pendingTarget] of [...this.#waitingTargets])
-      if (pendingTarget.targetId === targetId) this.#check(id);
+    for (const [id, waitingTarget] of [...this.#waitingTargets])
+      if (waitingTarget.targetId === targetId) this.#check(id);
   }
 
   #check(id: string): void {
-    const pendingTarget = this.#waitingTargets.get(id);
-    if (!pendingTarget) return;
-    const attachments = [...(this.#clientChannels.get(pendingTarget.targetId)?.values() ?? [])];
-    if (attachments.some(held => held.isWaiting)) return this.#setTimer(pendingTarget, undefined);
+    const waitingTarget = this.#waitingTargets.get(id);
+    if (!waitingTarget) return;
+    const attachments = [...(this.#clientChannels.get(waitingTarget.targetId)?.values() ?? [])];
+    if (attachments.some(held => held.isWaiting)) return this.#setTimer(waitingTarget, undefined);
     const clients = new Set(attachments.map(held => held.client));
-    const unattachedClients = this.#holders(pendingTarget).filter(client => !clients.has(client));
-    if (unattachedClients.length === 0) return this.#resume(id, pendingTarget);
-    if (pendingTarget.timer === undefined) this.#setTimer(pendingTarget, () => this.#onTimeout(id));
+    const unattachedClients = this.#holders(waitingTarget).filter(client => !clients.has(client));
+    if (unattachedClients.length === 0) return this.#resume(id, waitingTarget);
+    if (waitingTarget.timer === undefined) this.#setTimer(waitingTarget, () => this.#onTimeout(id));
   }
 
   #onTimeout(id: string): void {
-    const waiting = this.#waitingTargets.get(id);
-    if (!waiting) return;
-    if (this.#isTabHeld(waiting)) this.#setTimer(waiting, () => this.#onTimeout(id));
-    else this.#resume(id, waiting);
+    const waitingTarget = this.#waitingTargets.get(id);
+    if (!waitingTarget) return;
+    if (this.#isTabHeld(waitingTarget)) this.#setTimer(waitingTarget, () => this.#onTimeout(id));
+    else this.#resume(id, waitingTarget);
   }
 
   /** Whether a client that will hold this page still holds a tab. Such a client may not be attached to the page yet. */

@@ -5,7 +5,7 @@ import { channelOf, isTargetEvent, parseEvent, responseId, withoutChannel, witho
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
 
-test('reads the channel only from the last member', () => {
+test('reads the channel only from the last property', () => {
   assert.equal(channelOf(bytes(`{"id":1,"result":{},"sessionId":"${CHANNEL}"}`)), CHANNEL);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"text":"\\"sessionId\\":\\"${CHANNEL}\\""}}`)), undefined);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"sessionId":"${CHANNEL}"}}`)), undefined);

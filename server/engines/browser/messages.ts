@@ -28,9 +28,9 @@ export function channelOf(message: Buffer): string | undefined {
  * buffer, which is not used elsewhere.
  */
 export function withoutChannel(message: Buffer): Buffer {
-  const comma = message.length - SUFFIX_BYTES - 1;
-  message[comma] = CLOSE_BRACE;
-  return message.subarray(0, comma + 1);
+  const commaAt = message.length - SUFFIX_BYTES - 1;
+  message[commaAt] = CLOSE_BRACE;
+  return message.subarray(0, commaAt + 1);
 }
 
 /** Returns the id of a response, or undefined for an event. */
@@ -120,7 +120,7 @@ const isError = (value: unknown): boolean =>
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
-  const frameBytes = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
+  const frameBytes = end < 0 ? undefined : decodeBase64(message, FRAME_HEAD.length, end);
   if (!frameBytes) return parseIncoming(message);
   return { ...parseMessageText(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), frameBytes };
 }
@@ -134,7 +134,7 @@ const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
 
 /** Decodes base64. Returns undefined if the bytes are not padded base64, which is the form that Chromium writes. */
-function base64In(message: Buffer, from: number, to: number): Buffer | undefined {
+function decodeBase64(message: Buffer, from: number, to: number): Buffer | undefined {
   const padding = (message[to - 1] === PADDING ? 1 : 0) + (message[to - 2] === PADDING ? 1 : 0);
   if (to <= from || (to - from) % 4 !== 0) return undefined;
   const bytes = Buffer.allocUnsafeSlow(((to - from) / 4) * 3 - padding);

@@ -57,7 +57,7 @@ export interface Command {
   readonly method: string;
   readonly params: JsonObject;
   /** True if the command is sent to the browser itself rather than to a target. */
-  readonly toBrowser: boolean;
+  readonly isForBrowser: boolean;
 }
 
 export type Verdict =
@@ -93,18 +93,18 @@ export interface Policy {
 export interface ClientListener {
   message(message: Buffer): void;
   /** Called when all messages of one turn of the event loop have been delivered. */
-  rest(): void;
+  batchEnd(): void;
   /** Pauses or resumes reading from the client while a command is judged or a long message is read. */
   setPaused(isPaused: boolean): void;
   /** Called when a message of this client could not be handled. Only this client is closed. */
   failed(error: unknown): void;
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
-  readLong(message: Buffer): Promise<MessageWithEnvelope>;
+  readLongMessage(message: Buffer): Promise<MessageWithEnvelope>;
   /**
    * Maximum length, in bytes, of a response to this method. The client gets an error instead of a longer response, and
    * no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
    */
-  longestResponse?(method: string): number;
+  responseBytesMax?(method: string): number;
 }
 
 /**
@@ -188,7 +188,7 @@ export class MuxClient implements ChannelOwner {
       this.#bufferedBytes -= message.length;
       this.#listener.message(asSeenByOwner(channel, message));
     }
-    this.#listener.rest();
+    this.#listener.batchEnd();
   }
 
   /**
@@ -215,12 +215,13 @@ export class MuxClient implements ChannelOwner {
   #receiveLong(message: Buffer): void {
     const bytes = message.length;
     this.#bufferedBytes += bytes;
-    const readPromise = this.#listener.readLong(message).finally(() => {
+    const readPromise = this.#listener.readLongMessage(message).finally(() => {
       this.#bufferedBytes -= bytes;
     });
-    this.#inOrder(readPromise, ({ message: { buffer, byteOffset, byteLength }, read }) => {
-      if ('error' in read) this.#reply(encode({ id: read.id, error: { code: read.code, message: read.error } }));
-      else this.#dispatch(read, Buffer.from(buffer, byteOffset, byteLength));
+    this.#inOrder(readPromise, ({ message: { buffer, byteOffset, byteLength }, readResult }) => {
+      if ('error' in readResult)
+        this.#reply(encode({ id: readResult.id, error: { code: readResult.code, message: readResult.error } }));
+      else this.#dispatch(readResult, Buffer.from(buffer, byteOffset, byteLength));
     });
   }
 
@@ -241,8 +242,12 @@ export class MuxClient implements ChannelOwner {
       );
     if (this.#policy.watched.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
       if (message.length > LONG_MESSAGE_BYTES)
-        return this.#refuse(channel, envelope.id, `${envelope.method} may have at most ${LONG_MESSAGE_BYTES} bytes.`);
-      return this.#decideVerdict(channel, envelope, message);
+        return this.#refuse(
+          channel,
+          envelope.id,
+          `A ${envelope.method} command may have at most ${LONG_MESSAGE_BYTES} bytes.`,
+        );
+      return this.#judge(channel, envelope, message);
     }
     this.#forward(channel, envelope, message, undefined);
   }
@@ -250,7 +255,7 @@ export class MuxClient implements ChannelOwner {
   handleMessage(channel: Channel, message: Buffer): void {
     const id = responseId(message);
     if (id === undefined) {
-      if (isLongEvent(message) && (this.#listener.longestResponse || isTargetEvent(message))) return;
+      if (isLongEvent(message) && (this.#listener.responseBytesMax || isTargetEvent(message))) return;
       if (isTargetEvent(message)) return this.#onTargetEvent(channel, message);
       const visibleEvent = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
       if (!visibleEvent) return this.#dropEvent(channel, message);
@@ -273,19 +278,19 @@ export class MuxClient implements ChannelOwner {
   }
 
   /** Sends the events that were withheld from the client, if their channels are still open. */
-  tellKept(): void {
+  sendWithheld(): void {
     for (const event of this.#policy.takeWithheld?.() ?? []) {
       const channel = this.#channels.get(channelOf(event) ?? '');
       if (channel) this.#deliver(channel, event, channel.targetId);
     }
-    this.#listener.rest();
+    this.#listener.batchEnd();
   }
 
   /** Sends one of the server's own events on every channel, because clients listen on the channel that they opened. */
   announce(method: string, params: JsonObject): void {
     for (const channel of this.#channels.values())
       this.#listener.message(encode({ method, params, ...sessionOf(channel) }));
-    this.#listener.rest();
+    this.#listener.batchEnd();
   }
 
   /**
@@ -308,7 +313,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   batchEnd(): void {
-    this.#listener.rest();
+    this.#listener.batchEnd();
   }
 
   #setRoot(root: Channel): void {
@@ -317,15 +322,15 @@ export class MuxClient implements ChannelOwner {
     this.#rootPrefix = Buffer.from(`{"sessionId":"${root.id}",`);
   }
 
-  #decideVerdict(channel: Channel, envelope: Envelope, message: Buffer): void {
+  #judge(channel: Channel, envelope: Envelope, message: Buffer): void {
     const parsedMessage = parseJson(message);
     if (!isObject(parsedMessage))
       return this.#reply(encode({ id: envelope.id, error: { code: PARSE_ERROR, message: 'the message is not JSON' } }));
     const params = parsedMessage.params ?? {};
     if (!isObject(params))
       return this.#reply(errorResponse(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
-    const toBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
-    const verdict = this.#policy.judge({ method: envelope.method, params, toBrowser });
+    const isForBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
+    const verdict = this.#policy.judge({ method: envelope.method, params, isForBrowser });
     if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
     const caughtVerdict = verdict.catch((error: unknown): Verdict => ({ refuse: reason(error) }));
     this.#inOrder(caughtVerdict, finalVerdict => this.#execute(channel, envelope, message, params, finalVerdict));
@@ -344,7 +349,7 @@ export class MuxClient implements ChannelOwner {
           this.receive(next);
         }
         if (!this.#isBusy) this.#listener.setPaused(false);
-        this.#listener.rest();
+        this.#listener.batchEnd();
       })
       .catch(error => this.#listener.failed(error));
   }
@@ -392,7 +397,7 @@ export class MuxClient implements ChannelOwner {
       .then(verdict => {
         if (this.#channels.get(channel.id) !== channel) return this.#reply(noSuchSession(envelope.id));
         this.#execute(channel, envelope, message, params, verdict);
-        this.#listener.rest();
+        this.#listener.batchEnd();
       })
       .catch(error => this.#listener.failed(error));
   }
@@ -400,9 +405,9 @@ export class MuxClient implements ChannelOwner {
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onResponse: OnResponse | undefined): void {
     if (channel.pending.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
     channel.pending.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
-    const { longestResponse } = this.#listener;
-    if (longestResponse)
-      this.#responseBytesLimits.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
+    const { responseBytesMax } = this.#listener;
+    if (responseBytesMax)
+      this.#responseBytesLimits.set(`${channel.id} ${envelope.id}`, responseBytesMax(envelope.method));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
     if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.onResumed(channel);
@@ -419,14 +424,15 @@ export class MuxClient implements ChannelOwner {
   }
 
   #tapResponse(channel: Channel, id: number, received: Buffer): void {
-    const responseListener = channel.responseTaps?.get(id);
-    if (!responseListener) return;
+    const responseTap = channel.responseTaps?.get(id);
+    if (!responseTap) return;
     channel.responseTaps?.delete(id);
-    responseListener(received);
+    responseTap(received);
   }
 
   #responseHandler(channel: Channel, method: string, onResponse: OnResponse | undefined): OnResponse | undefined {
-    if (method === 'Target.getTargets') return received => (onResponse ?? identity)(this.#visibleTargets(received));
+    if (method === 'Target.getTargets')
+      return received => (onResponse ?? identity)(this.#withoutHiddenTargets(received));
     if (method === RUN_IF_WAITING && this.#holds.isWorker(channel))
       return received => this.#onResumeResponse(channel, received);
     return onResponse ?? (RELOAD_METHODS.has(method) ? keepAfterCrash : undefined);
@@ -437,7 +443,7 @@ export class MuxClient implements ChannelOwner {
     return received;
   }
 
-  #visibleTargets(answer: Incoming): Incoming {
+  #withoutHiddenTargets(answer: Incoming): Incoming {
     const infos = answer.result?.targetInfos;
     if (!Array.isArray(infos)) return answer;
     const visibleInfos = infos.filter(
@@ -537,7 +543,7 @@ export class MuxClient implements ChannelOwner {
 
   #reply(message: Buffer): void {
     this.#listener.message(message);
-    this.#listener.rest();
+    this.#listener.batchEnd();
   }
 }
 

@@ -80,7 +80,7 @@ export class Mux implements Closeable {
   readonly #channels = new Map<string, Channel>();
   readonly #pendingRootCommands = new Map<number, (received: Incoming) => void>();
   readonly #failure = Promise.withResolvers<Error>();
-  #rootId = randomInt(ROOT_ID_BASE_MAX);
+  #lastRootCommandId = randomInt(ROOT_ID_BASE_MAX);
   /**
    * The id of the last command that the server sent on its own. These ids are smaller than those of clients, and
    * responses to these commands are ignored.
@@ -89,11 +89,11 @@ export class Mux implements Closeable {
   readonly #batchOwners = new Set<ChannelOwner>();
   readonly #onUnreadable: OnFailure;
   #unreadableCount = 0;
-  #hasClosed = false;
+  #isClosed = false;
 
   /** `unreadable` is called when handling a message throws. The message is dropped, and the browser keeps running. */
-  constructor(fifoIn: string, fifoOut: string, unreadable: OnFailure) {
-    this.#onUnreadable = unreadable;
+  constructor(fifoIn: string, fifoOut: string, onUnreadable: OnFailure) {
+    this.#onUnreadable = onUnreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {
       message: message => this.#route(message),
       oversized: (head, tail) => this.#onOversized(head, tail),
@@ -121,7 +121,7 @@ export class Mux implements Closeable {
 
   /** Whether the mux is closed. Commands then get no response. */
   get isClosed(): boolean {
-    return this.#hasClosed;
+    return this.#isClosed;
   }
 
   /** Opens a channel to the browser itself. */
@@ -178,7 +178,7 @@ export class Mux implements Closeable {
   }
 
   /** Fails the pending commands of a crashed target, because it never responds. */
-  targetCrashed(targetId: string): void {
+  onTargetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', keepAfterCrash);
     this.#endBatch();
@@ -189,12 +189,12 @@ export class Mux implements Closeable {
       ([, onResponse]) => keptCallback === undefined || onResponse !== keptCallback,
     );
     for (const [id] of pendingEntries) channel.pending.delete(id);
-    for (const [id, onAnswer] of pendingEntries) channel.owner.fail(channel, id, message, onAnswer);
+    for (const [id, onResponse] of pendingEntries) channel.owner.fail(channel, id, message, onResponse);
     this.#batchOwners.add(channel.owner);
   }
 
   async close(): Promise<void> {
-    this.#hasClosed = true;
+    this.#isClosed = true;
     await this.#pipe.close();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     for (const onRootResponse of this.#pendingRootCommands.values())
@@ -206,8 +206,8 @@ export class Mux implements Closeable {
   }
 
   async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_MS): Promise<JsonObject> {
-    if (this.#hasClosed) throw new Error('the browser is closed');
-    const id = ++this.#rootId;
+    if (this.#isClosed) throw new Error('the browser is closed');
+    const id = ++this.#lastRootCommandId;
     const rootResponse = Promise.withResolvers<Incoming>();
     this.#pendingRootCommands.set(id, rootResponse.resolve);
     try {
@@ -222,14 +222,14 @@ export class Mux implements Closeable {
 
   #route(message: Buffer): void {
     const id = channelOf(message);
-    if (id === undefined) return this.#rootMessage(message);
+    if (id === undefined) return this.#handleRootMessage(message);
     const channel = this.#channels.get(id);
     if (!channel) return;
     this.#batchOwners.add(channel.owner);
     channel.owner.handleMessage(channel, withoutProxyHeader(message));
   }
 
-  #rootMessage(message: Buffer): void {
+  #handleRootMessage(message: Buffer): void {
     let parsedMessage: Incoming;
     try {
       parsedMessage = parseIncoming(message);

@@ -9,15 +9,15 @@ const END_MS = 90_000;
 const ALLOWED = 'https://allowed.test/';
 const REFUSED = 'https://refused.test/';
 
-interface Guarded {
+interface GuardScene {
   readonly scripted: ScriptedBrowser;
   /** The hosts that were refused. */
   readonly refused: readonly string[];
   /** Reports that a page has changed. */
-  change(targetId: string, url: string, attached?: boolean): void;
+  reportChange(targetId: string, url: string, isAttached?: boolean): void;
 }
 
-async function guarded(context: TestContext): Promise<Guarded> {
+async function openScene(context: TestContext): Promise<GuardScene> {
   const scripted = new ScriptedBrowser();
   context.after(() => scripted.close());
   const mux = new Mux(scripted.pipes.fifoIn, scripted.pipes.fifoOut, error => assert.fail(String(error)));
@@ -31,8 +31,8 @@ async function guarded(context: TestContext): Promise<Guarded> {
   return {
     scripted,
     refused,
-    change: (targetId, url, attached) => {
-      const targetInfo = targetInfoOf(targetId, url, attached);
+    reportChange: (targetId, url, isAttached) => {
+      const targetInfo = targetInfoOf(targetId, url, isAttached);
       scripted.event('Target.targetInfoChanged', { targetInfo }, guard.channelId);
     },
   };
@@ -41,17 +41,17 @@ async function guarded(context: TestContext): Promise<Guarded> {
 const frameTree = (url: string): object => ({ frameTree: { frame: { url } } });
 
 test('checks a page again if it has changed during the check', { timeout: END_MS }, async context => {
-  const { scripted, refused, change } = await guarded(context);
+  const { scripted, refused, reportChange } = await openScene(context);
   let shown = ALLOWED;
   scripted.script = ({ method }) => {
     if (method === 'Page.getFrameTree') return frameTree(shown);
     if (method === 'Target.detachFromTarget' && shown === ALLOWED) {
       shown = REFUSED;
-      change('page', REFUSED);
+      reportChange('page', REFUSED);
     }
     return undefined;
   };
-  change('page', REFUSED);
+  reportChange('page', REFUSED);
   await eventually('the page to be cleared', () => scripted.channelsWith('Page.navigate').length > 0);
   assert.deepEqual(refused, ['refused.test']);
 });
@@ -59,20 +59,21 @@ test('checks a page again if it has changed during the check', { timeout: END_MS
 test('does not check a page again because of the events that the check itself causes', {
   timeout: END_MS,
 }, async context => {
-  const { scripted, change } = await guarded(context);
+  const { scripted, reportChange } = await openScene(context);
   const attachedTo: unknown[] = [];
   scripted.script = ({ method, params }) => {
     if (method === 'Page.getFrameTree') return frameTree(ALLOWED);
     if (method === 'Target.attachToTarget') {
       attachedTo.push(params.targetId);
-      change(String(params.targetId), REFUSED, true);
+      reportChange(String(params.targetId), REFUSED, true);
     }
-    if (method === 'Target.detachFromTarget') change(String(attachedTo.at(-1)), REFUSED, false);
+    if (method === 'Target.detachFromTarget') reportChange(String(attachedTo.at(-1)), REFUSED, false);
     return undefined;
   };
   for (const targetId of ['one', 'two']) {
-    change(targetId, REFUSED, false);
-    const isChecked = (): boolean => attachedTo.includes(targetId) && scripted.detached.length === attachedTo.length;
+    reportChange(targetId, REFUSED, false);
+    const isChecked = (): boolean =>
+      attachedTo.includes(targetId) && scripted.detachedChannels.length === attachedTo.length;
     await eventually(`${targetId} to be checked`, isChecked);
   }
   assert.deepEqual(attachedTo, ['one', 'two']);

@@ -101,7 +101,7 @@ export class Observation implements ChannelOwner {
 
   async #open(beforeUse: (channelId: string) => void): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
-    await this.#commandSender.send(this.#root, 'Target.setAutoAttach', autoAttach(ROOT_KINDS));
+    await this.#commandSender.send(this.#root, 'Target.setAutoAttach', autoAttachParams(ROOT_KINDS));
   }
 
   #onAttached(parent: Channel, { params }: Incoming): void {
@@ -111,11 +111,11 @@ export class Observation implements ChannelOwner {
     const kind = [...ROOT_KINDS, ...CHILD_KINDS].find(one => one === info?.type);
     if (!info || targetId === undefined || channelId === undefined || kind === undefined) return;
     const channel = this.#mux.open(channelId, this, parent, targetId);
-    const isFresh = params?.waitingForDebugger === true;
-    const targetOptions = { id: targetId, kind, fresh: isFresh, info, parent: this.#targets.get(parent.id) };
-    const target = new Target(targetOptions, channel, this.#commandSender, this.#onError);
+    const isNew = params?.waitingForDebugger === true;
+    const targetParams = { id: targetId, kind, isNew, info, parent: this.#targets.get(parent.id) };
+    const target = new Target(targetParams, channel, this.#commandSender, this.#onError);
     this.#targets.set(channelId, target);
-    target.post('Target.setAutoAttach', autoAttach(CHILD_KINDS));
+    target.post('Target.setAutoAttach', autoAttachParams(CHILD_KINDS));
     for (const observer of this.#observers) this.#notify(observer, target);
     // Sent even if the target is not waiting, because otherwise `window.open` hangs in Chromium.
     this.#holds.whenNotHeld(channel, kind, parent.targetId, () => target.post('Runtime.runIfWaitingForDebugger'));
@@ -142,7 +142,7 @@ export class Observation implements ChannelOwner {
   }
 }
 
-const autoAttach = (kinds: readonly TargetKind[]): JsonObject => ({
+const autoAttachParams = (kinds: readonly TargetKind[]): JsonObject => ({
   autoAttach: true,
   waitForDebuggerOnStart: true,
   flatten: true,
@@ -152,7 +152,7 @@ const autoAttach = (kinds: readonly TargetKind[]): JsonObject => ({
 interface TargetParams {
   readonly id: string;
   readonly kind: TargetKind;
-  readonly fresh: boolean;
+  readonly isNew: boolean;
   readonly info: JsonObject;
   readonly parent: ObservedTarget | undefined;
 }
@@ -168,20 +168,20 @@ class Target implements ObservedTarget {
   readonly #channel: Channel;
   readonly #commandSender: CommandSender;
   readonly #listeners = new Set<OnEvent>();
-  readonly #onGone: Array<() => void> = [];
+  readonly #goneListeners: Array<() => void> = [];
   readonly #onListenerError: OnFailure;
   #isTargetGone = false;
 
   constructor(
-    { id, kind, fresh, info, parent }: TargetParams,
+    { id, kind, isNew, info, parent }: TargetParams,
     channel: Channel,
     commandSender: CommandSender,
-    onFailure: OnFailure,
+    onListenerError: OnFailure,
   ) {
-    this.#onListenerError = onFailure;
+    this.#onListenerError = onListenerError;
     this.id = id;
     this.kind = kind;
-    this.isNew = fresh;
+    this.isNew = isNew;
     this.parent = parent;
     this.contextId = textAt(info, 'browserContextId');
     this.openerId = textAt(info, 'openerId');
@@ -214,7 +214,7 @@ class Target implements ObservedTarget {
 
   whenGone(listener: () => void): void {
     if (this.#isTargetGone) listener();
-    else this.#onGone.push(listener);
+    else this.#goneListeners.push(listener);
   }
 
   emit(method: string, params: JsonObject, frameBytes?: Buffer): void {
@@ -231,6 +231,6 @@ class Target implements ObservedTarget {
     if (this.#isTargetGone) return;
     this.#isTargetGone = true;
     this.#listeners.clear();
-    for (const listener of this.#onGone.splice(0)) guardListener(this.#onListenerError, listener)();
+    for (const listener of this.#goneListeners.splice(0)) guardListener(this.#onListenerError, listener)();
   }
 }

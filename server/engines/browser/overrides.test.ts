@@ -11,7 +11,7 @@ const channel = (targetId?: string): Channel => ({
   pending: new Map(),
 });
 
-function repeated(to: Channel, name?: string): unknown[] {
+function repeatedCommands(to: Channel, name?: string): unknown[] {
   let id = 0;
   return overrideCommands(to, () => --id, name).map(message => JSON.parse(message.toString('utf8')));
 }
@@ -31,18 +31,18 @@ test('repeats the last command of each method with a new id, in the original ord
     params: { timezoneId: 'Europe/Berlin' },
     sessionId: 'CHANNEL',
   };
-  assert.deepEqual(repeated(page), [
+  assert.deepEqual(repeatedCommands(page), [
     { id: -1, ...media },
     { id: -2, ...zone },
   ]);
-  assert.deepEqual(repeated(page, 'Emulation.setEmulatedMedia'), [{ id: -1, ...media }]);
+  assert.deepEqual(repeatedCommands(page, 'Emulation.setEmulatedMedia'), [{ id: -1, ...media }]);
 });
 
 test('repeats the clear command of a cleared override', () => {
   const page = channel('PAGE');
   note(page, 'Emulation.setDeviceMetricsOverride', { width: 1 });
   note(page, 'Emulation.clearDeviceMetricsOverride', {});
-  assert.deepEqual(repeated(page), [
+  assert.deepEqual(repeatedCommands(page), [
     { id: -1, method: 'Emulation.clearDeviceMetricsOverride', params: {}, sessionId: 'CHANNEL' },
   ]);
 });
@@ -50,8 +50,8 @@ test('repeats the clear command of a cleared override', () => {
 test('ignores commands to the browser itself and commands above the size limit', () => {
   const root = channel();
   note(root, 'Emulation.setEmulatedMedia', { media: 'print' });
-  assert.deepEqual(repeated(root), []);
+  assert.deepEqual(repeatedCommands(root), []);
   const page = channel('PAGE');
   note(page, 'Emulation.setUserAgentOverride', { userAgent: 'x'.repeat(20_000) });
-  assert.deepEqual(repeated(page), []);
+  assert.deepEqual(repeatedCommands(page), []);
 });

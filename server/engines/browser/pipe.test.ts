@@ -28,31 +28,31 @@ function openFixture(context: TestContext): Fixture {
   const [fifoIn, fifoOut] = [join(folder, 'in'), join(folder, 'out')];
   execFileSync('mkfifo', [fifoIn, fifoOut]);
   const flags = constants.O_RDWR | constants.O_NONBLOCK;
-  const [reading, writing] = [openSync(fifoIn, flags), openSync(fifoOut, flags)];
-  const heard: string[] = [];
+  const [readDescriptor, writeDescriptor] = [openSync(fifoIn, flags), openSync(fifoOut, flags)];
+  const events: string[] = [];
   const kept: Buffer[] = [];
   const waiting: Array<() => void> = [];
   const pipe = new Pipe(fifoIn, fifoOut, {
     message: message => {
-      heard.push(String(message));
+      events.push(String(message));
       if (String(message).startsWith('poison')) throw new Error(String(message));
       kept.push(message);
       for (const look of waiting) look();
     },
     oversized: () => assert.fail('nothing here is too large'),
-    batchEnd: () => heard.push('batchEnd'),
-    unreadable: error => heard.push(String(error)),
+    batchEnd: () => events.push('batchEnd'),
+    unreadable: error => events.push(String(error)),
     failed: error => assert.fail(error),
   });
   context.after(async () => {
     await pipe.close();
-    for (const descriptor of [reading, writing]) closeSync(descriptor);
+    for (const descriptor of [readDescriptor, writeDescriptor]) closeSync(descriptor);
     rmSync(folder, { recursive: true });
   });
-  const messages = (): string[] => heard.filter(each => each !== 'batchEnd');
+  const messages = (): string[] => events.filter(each => each !== 'batchEnd');
   return {
     pipe,
-    events: heard,
+    events,
     kept,
     messages: count =>
       new Promise(resolve => {
@@ -62,41 +62,41 @@ function openFixture(context: TestContext): Fixture {
         waiting.push(look);
         look();
       }),
-    write: text => void writeSync(writing, text),
+    write: text => void writeSync(writeDescriptor, text),
     read: () => {
       const bytes = Buffer.alloc(READ_BYTES);
-      return String(bytes.subarray(0, readSync(reading, bytes)));
+      return String(bytes.subarray(0, readSync(readDescriptor, bytes)));
     },
   };
 }
 
 test('delivers the messages of a read one by one, then the end of the batch', { timeout: END_MS }, async context => {
-  const { events: heard, messages, write } = openFixture(context);
+  const { events, messages, write } = openFixture(context);
   write('{"a":1}\0{"b":"ä"}\0\0');
   await messages(2);
   await new Promise(resolve => setImmediate(resolve));
-  assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
+  assert.deepEqual(events, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
 test('continues to deliver messages after the listener throws', {
   timeout: END_MS,
 }, async context => {
-  const { events: heard, messages, write } = openFixture(context);
+  const { events, messages, write } = openFixture(context);
   write('1\0poison\0{"a":\0');
   await messages(4);
   await new Promise(resolve => setImmediate(resolve));
-  assert.deepEqual(heard, ['1', 'poison', 'Error: poison', '{"a":', 'batchEnd']);
+  assert.deepEqual(events, ['1', 'poison', 'Error: poison', '{"a":', 'batchEnd']);
 });
 
 test('joins a message that arrives in pieces, and separates it from the next message', {
   timeout: END_MS,
 }, async context => {
-  const { messages, write, events: heard } = openFixture(context);
+  const { messages, write, events } = openFixture(context);
   const long = 'x'.repeat(30_000);
   for (const piece of [`${long}1`, `${long}2`, `${long}3\0short\0half`]) {
-    const reads = heard.length;
+    const reads = events.length;
     write(piece);
-    while (heard.length === reads) await new Promise(resolve => setImmediate(resolve));
+    while (events.length === reads) await new Promise(resolve => setImmediate(resolve));
   }
   write(' done\0');
   assert.deepEqual(await messages(3), [`${long}1${long}2${long}3`, 'short', 'half done']);

@@ -39,7 +39,7 @@ export class Pipe {
   #skippedTail: Buffer = NUL;
   #sendQueue: Buffer[] = [];
   #unsentBytes = 0;
-  #isFlushPlanned = false;
+  #isFlushScheduled = false;
   #isClosed = false;
   #work: Work = { what: 'messages of a browser' };
   readonly #listener: PipeListener;
@@ -94,8 +94,8 @@ export class Pipe {
   /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
   send(parts: readonly Buffer[]): void {
     if (this.#isClosed) return;
-    if (!this.#isFlushPlanned) {
-      this.#isFlushPlanned = true;
+    if (!this.#isFlushScheduled) {
+      this.#isFlushScheduled = true;
       process.nextTick(this.#flush);
     }
     for (const part of parts) this.#queue(part);
@@ -119,7 +119,7 @@ export class Pipe {
 
   /** Small messages are joined, so that one turn of the event loop needs one system call. */
   readonly #flush = (): void => {
-    this.#isFlushPlanned = false;
+    this.#isFlushScheduled = false;
     const unsentParts = this.#sendQueue;
     const bytes = this.#unsentBytes;
     this.#sendQueue = [];

@@ -52,7 +52,7 @@ export class SharedFolders {
       this.#release(name);
     };
     try {
-      await this.#turns.take(name, async () => {
+      await this.#turns.run(name, async () => {
         await mkdir(path, { recursive: true });
         // The umask may have removed permissions that the box's user needs.
         await chmod(path, 0o755);
@@ -81,8 +81,8 @@ export class SharedFolders {
     let bytes = 0;
     let count = 0;
     const surplusNames: string[] = [];
-    for (const entry of folders.sort((left, right) => right.usedMs - left.usedMs)) {
-      if (this.#mayBelongToFormerProcess(entry.usedMs)) continue;
+    for (const entry of folders.sort((left, right) => right.lastUsedMs - left.lastUsedMs)) {
+      if (this.#mayBelongToFormerProcess(entry.lastUsedMs)) continue;
       bytes += entry.bytes;
       count++;
       if (count > unusedMax || bytes > unusedBytesMax) surplusNames.push(entry.name);
@@ -90,7 +90,7 @@ export class SharedFolders {
     for (const name of surplusNames.slice(-REMOVED_PER_USE_MAX)) await this.#remove(name);
   }
 
-  async #inspect(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {
+  async #inspect(name: string): Promise<{ name: string; lastUsedMs: number; bytes: number }> {
     const path = join(this.#options.parent, name);
     // A folder that is being removed counts as the oldest and as empty.
     const [lastUsedMs, bytes] = await Promise.all([
@@ -99,11 +99,11 @@ export class SharedFolders {
         .catch(() => 0),
       this.#options.bytesOf(path).catch(() => 0),
     ]);
-    return { name, usedMs: lastUsedMs, bytes };
+    return { name, lastUsedMs, bytes };
   }
 
   #remove(name: string): Promise<void> {
-    return this.#turns.take(name, async () => {
+    return this.#turns.run(name, async () => {
       if (!this.#useCounts.has(name)) await rm(join(this.#options.parent, name), { recursive: true, force: true });
     });
   }

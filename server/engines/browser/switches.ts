@@ -66,8 +66,8 @@ const COMMON_SWITCHES = [
 export function shellIdentitySwitches(version: string): readonly string[] {
   const major = /(\d+)\./.exec(version)?.[1];
   if (major === undefined) return [];
-  const platform = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)';
-  return [`--user-agent=${platform} HeadlessChrome/${major}.0.0.0 Safari/537.36`];
+  const userAgentPrefix = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)';
+  return [`--user-agent=${userAgentPrefix} HeadlessChrome/${major}.0.0.0 Safari/537.36`];
 }
 
 const DEFAULT_LOCALE = 'en-US';

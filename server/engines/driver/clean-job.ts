@@ -1,6 +1,6 @@
 // Removes text that the service has typed from the results of steps. Runs in a worker thread, because the results
 // contain text from pages and can be long.
-import { withoutSecrets } from '../../kit/without-secrets.ts';
+import { secretRedactor } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { StepResult, StepsOutcome } from './command.ts';
 
@@ -12,7 +12,7 @@ export interface CleanInput {
 
 const LIMIT_MS = 20_000;
 /** The lowest limit at which text from a page is cut. A text of at least this length may have been cut. */
-const CUT_CHARACTERS = 300;
+const CUT_CHARACTERS_MIN = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {
   name: 'remove typed credentials from the results of steps',
@@ -22,8 +22,8 @@ export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {
 };
 
 export function work({ stepsOutcome, secrets }: CleanInput): StepsOutcome {
-  const removeSecrets = withoutSecrets(secrets);
-  const clean = (text: string): string => removeSecrets(text, text.length >= CUT_CHARACTERS);
+  const removeSecrets = secretRedactor(secrets);
+  const clean = (text: string): string => removeSecrets(text, text.length >= CUT_CHARACTERS_MIN);
   const cleanResult = ({ text, values, ...rest }: StepResult): StepResult => ({
     ...rest,
     ...(text === undefined ? {} : { text: clean(text) }),

@@ -205,9 +205,9 @@ export interface CommandMessage {
 }
 
 /**
- * A message from a driver thread to the main thread. `id`: the command that has succeeded or failed. `asks`: the id of
- * a request for help. `of`: the command that needs the help. `closed`: the session whose connection to the browser has
- * been closed.
+ * A message from a driver thread to the main thread. `id`: the command that has succeeded or failed. `helpId`: the id
+ * of a request for help. `commandId`: the command that needs the help. `closed`: the session whose connection to the
+ * browser has been closed.
  */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
@@ -217,7 +217,7 @@ export type ThreadMessage =
       readonly message: string;
       readonly details: Readonly<Record<string, string | number>>;
     }
-  | { readonly asks: number; readonly of: number; readonly help: HelpRequest }
+  | { readonly helpId: number; readonly commandId: number; readonly help: HelpRequest }
   | { readonly closed: string };
 
 /**
@@ -233,14 +233,14 @@ export type HelpRequest =
 export type Helper = (help: HelpRequest) => Promise<void>;
 
 /**
- * Sent to the thread when help has been given or has failed. `reply` is the id of the request for help, from `asks`.
+ * Sent to the thread when help has been given or has failed. `reply` is the id of the request for help, from `helpId`.
  */
 export interface HelpReply {
   readonly reply: number;
   readonly failed?: Pick<DriveFailed, 'why' | 'message' | 'details'>;
 }
 
-/** Sent to the thread to end the connection of the session `leave`. */
+/** Sent to the thread to end the connection of the session `sessionToDisconnect`. */
 export interface DisconnectMessage {
-  readonly leave: string;
+  readonly sessionToDisconnect: string;
 }

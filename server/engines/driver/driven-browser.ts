@@ -117,7 +117,7 @@ export class DrivenBrowser implements CommandTarget {
       this.tabs(),
       currentPage && SNAPSHOT_COMMANDS.has(command.do) ? this.#snapshot(currentPage) : {},
     ]);
-    const page = currentPage && snapshot ? { ...(await placeOf(currentPage, tabs)), ...snapshot } : undefined;
+    const page = currentPage && snapshot ? { ...(await urlAndTitleOf(currentPage, tabs)), ...snapshot } : undefined;
     return { ...commandOutput, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
@@ -255,7 +255,7 @@ export class DrivenBrowser implements CommandTarget {
 }
 
 /** Returns the URL and title of the page. Requests the title only if the current tab is not in `tabs`. */
-async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
+async function urlAndTitleOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
   const title = tabs.find(({ isCurrent }) => isCurrent)?.title ?? (await titleOf(page));
   return { url: truncate(page.url(), URL_CHARACTERS_MAX), title };
 }

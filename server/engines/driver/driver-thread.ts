@@ -1,7 +1,7 @@
 // Runs in each thread of the driver. Keeps one connected browser for each session, and executes the commands of a
 // session one after the other.
 import { parentPort } from 'node:worker_threads';
-import { storable, storableCopy } from '../../kit/storable.ts';
+import { storableCopy, toStorable } from '../../kit/storable.ts';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type {
   CommandMessage,
@@ -26,10 +26,10 @@ const browsers = new Map<string, Promise<DrivenBrowser>>();
 const post = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
 
 const pendingHelp = new Map<number, PromiseWithResolvers<void>>();
-let lastAskId = 0;
+let lastHelpId = 0;
 
 port.on('message', (message: CommandMessage | DisconnectMessage | HelpReply) => {
-  if ('leave' in message) void disconnect(message.leave);
+  if ('sessionToDisconnect' in message) void disconnect(message.sessionToDisconnect);
   else if ('reply' in message) onReply(message);
   else void perform(message);
 });
@@ -60,10 +60,10 @@ function abandonCommand(id: number, session: string, limitMs: number): void {
 
 /** Asks the main thread for help. Rejects if the help fails. */
 function requestHelp(commandId: number, help: HelpRequest): Promise<void> {
-  lastAskId += 1;
+  lastHelpId += 1;
   const response = Promise.withResolvers<void>();
-  pendingHelp.set(lastAskId, response);
-  post({ asks: lastAskId, of: commandId, help });
+  pendingHelp.set(lastHelpId, response);
+  post({ helpId: lastHelpId, commandId, help });
   return response.promise;
 }
 
@@ -105,5 +105,5 @@ const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffe
 
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'An unknown error occurred.';
-  return storable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
+  return toStorable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
 }

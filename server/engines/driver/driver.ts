@@ -21,7 +21,7 @@ export interface DriverLimits {
   /** Maximum number of threads. A thread with Playwright uses about 95 MiB. */
   readonly threads: number;
   /** Maximum number of queued commands per session. */
-  readonly waitingPerSession: number;
+  readonly waitingPerSessionMax: number;
   readonly heapMb: number;
   /**
    * A command that takes longer fails, and its session gets a new connection. Most commands have a shorter limit of
@@ -36,7 +36,7 @@ export interface DriverLimits {
 
 export const DRIVER_LIMITS: DriverLimits = {
   threads: 2,
-  waitingPerSession: 16,
+  waitingPerSessionMax: 16,
   heapMb: 512,
   commandMs: 150_000,
   idleMs: 300_000,
@@ -44,7 +44,8 @@ export const DRIVER_LIMITS: DriverLimits = {
 };
 
 const SESSION_ENDED = 'The session has ended.';
-const THREAD_REPLACED = 'The driver was replaced. Take a new snapshot and repeat the command.';
+const THREAD_REPLACED =
+  'The command failed, because the browser driver of the service was restarted. Take a new snapshot and repeat the command.';
 /**
  * A thread that has not stopped a command this long after the limit of the command is considered blocked, and is ended.
  */
@@ -62,7 +63,7 @@ interface Thread {
   readonly sessions: Set<string>;
   readonly pending: Map<number, PendingCommand>;
   /** The timer that ends the thread. Set while the thread has no sessions. */
-  idle: NodeJS.Timeout | undefined;
+  idleTimer: NodeJS.Timeout | undefined;
 }
 
 interface DrivenSession {
@@ -70,7 +71,7 @@ interface DrivenSession {
   /** Resolves when the last queued command is done. */
   lastCommand: Promise<unknown>;
   waitingCount: number;
-  idle: NodeJS.Timeout | undefined;
+  idleTimer: NodeJS.Timeout | undefined;
 }
 
 /** The session in whose browser a command runs. */
@@ -100,13 +101,13 @@ export class Driver implements Closeable {
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const drivenSession = this.#drivenSessionOf(target.session);
-    if (drivenSession.waitingCount >= this.#limits.waitingPerSession)
+    if (drivenSession.waitingCount >= this.#limits.waitingPerSessionMax)
       throw new DriveFailed(
         'too_many',
-        `${this.#limits.waitingPerSession} commands of this session are already waiting. Wait until one has finished.`,
+        `${this.#limits.waitingPerSessionMax} commands of this session are already waiting. Wait until one has finished.`,
       );
     drivenSession.waitingCount += 1;
-    clearTimeout(drivenSession.idle);
+    clearTimeout(drivenSession.idleTimer);
     const previousCommand = drivenSession.lastCommand;
     const currentCommand = previousCommand
       .catch(() => {})
@@ -119,7 +120,7 @@ export class Driver implements Closeable {
       // If the thread was replaced or the connection was closed, this entry is no longer in use and needs no idle
       // timer.
       const isCurrent = this.#drivenSessions.get(target.session) === drivenSession;
-      if (drivenSession.waitingCount === 0 && isCurrent) drivenSession.idle = this.#idleTimer(target.session);
+      if (drivenSession.waitingCount === 0 && isCurrent) drivenSession.idleTimer = this.#startIdleTimer(target.session);
     }
   }
 
@@ -127,10 +128,10 @@ export class Driver implements Closeable {
   forget(session: string): void {
     const drivenSession = this.#drivenSessions.get(session);
     if (!drivenSession) return;
-    clearTimeout(drivenSession.idle);
+    clearTimeout(drivenSession.idleTimer);
     this.#drivenSessions.delete(session);
     drivenSession.thread.sessions.delete(session);
-    const disconnectMessage: DisconnectMessage = { leave: session };
+    const disconnectMessage: DisconnectMessage = { sessionToDisconnect: session };
     drivenSession.thread.worker.postMessage(disconnectMessage);
     if (drivenSession.thread.sessions.size > 0) return;
     // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
@@ -140,7 +141,7 @@ export class Driver implements Closeable {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { idle } of this.#drivenSessions.values()) clearTimeout(idle);
+    for (const { idleTimer } of this.#drivenSessions.values()) clearTimeout(idleTimer);
     await Promise.all(
       [...this.#threads].map(thread => this.#endThread(thread, 'connection', 'The service is stopping.')),
     );
@@ -149,10 +150,15 @@ export class Driver implements Closeable {
   #drivenSessionOf(session: string): DrivenSession {
     const existingSession = this.#drivenSessions.get(session);
     if (existingSession) return existingSession;
-    const thread = this.#threadFor();
-    clearTimeout(thread.idle);
+    const thread = this.#chooseThread();
+    clearTimeout(thread.idleTimer);
     thread.sessions.add(session);
-    const drivenSession: DrivenSession = { thread, lastCommand: Promise.resolve(), waitingCount: 0, idle: undefined };
+    const drivenSession: DrivenSession = {
+      thread,
+      lastCommand: Promise.resolve(),
+      waitingCount: 0,
+      idleTimer: undefined,
+    };
     this.#drivenSessions.set(session, drivenSession);
     return drivenSession;
   }
@@ -161,7 +167,7 @@ export class Driver implements Closeable {
    * Returns a thread without sessions, or else a new thread if the limit allows it, or else the thread with the fewest
    * sessions.
    */
-  #threadFor(): Thread {
+  #chooseThread(): Thread {
     const [leastBusy] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
     if (leastBusy && (leastBusy.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return leastBusy;
     return this.#startThread();
@@ -175,11 +181,15 @@ export class Driver implements Closeable {
       env: { NODE_ENV: 'production', ...compiledCodeEnv() },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
-    const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idle: undefined };
+    const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idleTimer: undefined };
     worker.on('message', (message: ThreadMessage) => this.#onMessage(thread, message));
     worker.on('error', error => {
       this.#log.warn('driver.thread_failed', { error });
-      void this.#endThread(thread, 'died', 'The driver failed. Take a new snapshot and repeat the command.');
+      void this.#endThread(
+        thread,
+        'died',
+        'The command failed, because the browser driver of the service crashed. Take a new snapshot and repeat the command.',
+      );
     });
     this.#threads.add(thread);
     return thread;
@@ -207,7 +217,7 @@ export class Driver implements Closeable {
       if (drivenSession?.thread === thread && drivenSession.waitingCount === 0) this.forget(message.closed);
       return;
     }
-    if ('asks' in message) return void this.#giveHelp(thread, message);
+    if ('helpId' in message) return void this.#giveHelp(thread, message);
     const pendingCommand = thread.pending.get(message.id);
     if (!pendingCommand) return;
     thread.pending.delete(message.id);
@@ -216,11 +226,14 @@ export class Driver implements Closeable {
     else pendingCommand.response.reject(new DriveFailed(message.failed, message.message, message.details));
   }
 
-  async #giveHelp(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {
+  async #giveHelp(
+    thread: Thread,
+    { helpId, commandId, help }: Extract<ThreadMessage, { helpId: number }>,
+  ): Promise<void> {
     const reply = (fields: Omit<HelpReply, 'reply'> = {}): void =>
-      thread.worker.postMessage({ reply: asks, ...fields });
+      thread.worker.postMessage({ reply: helpId, ...fields });
     try {
-      await (thread.pending.get(of)?.help ?? noHelp)(help);
+      await (thread.pending.get(commandId)?.help ?? noHelp)(help);
       reply();
     } catch (error) {
       const { why, message, details } = error instanceof DriveFailed ? error : HELP_FAILED;
@@ -228,20 +241,20 @@ export class Driver implements Closeable {
     }
   }
 
-  #idleTimer(session: string): NodeJS.Timeout {
+  #startIdleTimer(session: string): NodeJS.Timeout {
     return setTimeout(() => this.forget(session), this.#limits.idleMs).unref();
   }
 
   #endLater(thread: Thread): void {
     const end = (): void => void this.#endThread(thread, 'connection', SESSION_ENDED);
-    thread.idle = setTimeout(end, this.#limits.threadIdleMs).unref();
+    thread.idleTimer = setTimeout(end, this.#limits.threadIdleMs).unref();
   }
 
   async #endThread(thread: Thread, why: DriveFailed['why'], message: string): Promise<void> {
     this.#threads.delete(thread);
-    clearTimeout(thread.idle);
+    clearTimeout(thread.idleTimer);
     for (const session of thread.sessions) {
-      clearTimeout(this.#drivenSessions.get(session)?.idle);
+      clearTimeout(this.#drivenSessions.get(session)?.idleTimer);
       this.#drivenSessions.delete(session);
     }
     for (const { response, timer } of thread.pending.values()) {

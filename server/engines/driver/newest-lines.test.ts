@@ -13,7 +13,7 @@ test('omits the oldest of more than 200 lines', () => {
   assert.deepEqual([lines.length, lines[0], lines.at(-1)], [200, 'line 3', 'line 202']);
 });
 
-test('omits the oldest lines if the newest fill the text, and cuts each line to 1,000 characters', () => {
+test('omits the oldest lines if the text would be too long, and truncates each line to 1,000 characters', () => {
   const text = newestLines(Array.from({ length: 150 }, (_, n) => `${n} `.padEnd(1_500, 'x')));
   const [note, ...lines] = text.split('\n');
   assert.equal(note, '(51 earlier entries are not shown)');

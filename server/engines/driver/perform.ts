@@ -120,7 +120,7 @@ const PERFORMERS: Performers = {
     if (bytes.byteLength > IMAGE_BYTES_MAX)
       throw new DriveFailed(
         'command',
-        `The screenshot has ${bytes.byteLength} bytes. At most ${IMAGE_BYTES_MAX} bytes are possible. Use type jpeg, or omit fullPage.`,
+        `The screenshot has ${bytes.byteLength} bytes. The limit is ${IMAGE_BYTES_MAX} bytes. Use type jpeg, or omit fullPage.`,
       );
     return { image: { bytes: new Uint8Array(bytes), mimeType: `image/${type}` } };
   },
@@ -257,7 +257,7 @@ function checkLength(value: unknown, max: number): unknown {
   } catch {} // `jsonOf` reports that JSON cannot express the value.
   if (length !== undefined && length > max)
     throw new Error(
-      `The value has ${length} characters as JSON. At most ${max} characters are possible. Return a shorter value.`,
+      `The value has ${length} characters as JSON. The limit is ${max} characters. Return a shorter value.`,
     );
   return value;
 }
@@ -268,7 +268,7 @@ function jsonOf(value: unknown): string {
   } catch {
     throw new DriveFailed(
       'command',
-      'The value cannot be expressed as JSON, for example because it contains a BigInt or itself. Return another value, such as a string.',
+      'The value cannot be expressed as JSON, for example because it contains a BigInt or a reference to itself. Return another value, such as a string.',
     );
   }
 }

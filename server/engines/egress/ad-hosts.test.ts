@@ -21,24 +21,24 @@ example.test##.banner
 /banner[0-9]+/
 `;
 
-test('reads hosts from every list format, with subdomains and exceptions', async () => {
-  const { blocks } = await readAdHosts(LIST);
+test('reads host names from every list format, with subdomains and exceptions', async () => {
+  const { isAdHost } = await readAdHosts(LIST);
   const hosts = ['hosts.test', 'a.other.test', 'plain.test', 'x.anchored.test', 'important.test', 'xn--bcher-kva.test'];
-  for (const host of hosts) assert.ok(blocks(host), host);
-  const spared = ['good.anchored.test', 'b.good.anchored.test', 'nothosts.test', 'localhost', 'test', '0.0.0.0'];
-  for (const host of spared) assert.ok(!blocks(host), host);
+  for (const host of hosts) assert.ok(isAdHost(host), host);
+  const allowedHosts = ['good.anchored.test', 'b.good.anchored.test', 'nothosts.test', 'localhost', 'test', '0.0.0.0'];
+  for (const host of allowedHosts) assert.ok(!isAdHost(host), host);
 });
 
-test('skips and counts rules that do not apply to a whole host', async () => {
-  const { blocks, rules, skippedLines } = await readAdHosts(LIST);
-  for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!blocks(host), host);
+test('skips and counts rules that do not apply to a whole host name', async () => {
+  const { isAdHost, rules, skippedLines } = await readAdHosts(LIST);
+  for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!isAdHost(host), host);
   assert.deepEqual({ rules, skippedLines }, { rules: 7, skippedLines: 5 });
 });
 
 test('accepts a rule only if the rule has no restrictions', async () => {
   const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
-  for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
-  const narrowed = [
+  for (const line of whole) assert.ok((await readAdHosts(line)).isAdHost('x.a.test'), line);
+  const restrictedRules = [
     ...['||a.test^$script', '||a.test^$domain=b.test', '||a.test^$~third-party', '||a.test^$popup'],
     ...[
       '||a.test^$csp=script-src none',
@@ -49,10 +49,10 @@ test('accepts a rule only if the rule has no restrictions', async () => {
     ...['||a.test^$denyallow=b.test', '||a.test:8080^', '||a.test^*', '||a.*^', '||*.a.test^', '||test^', '||', '@@||'],
     ...['|http://a.test/', '@@||a.test^', 'a.test,b.test', 'a test', '/a.test/'],
   ];
-  for (const line of narrowed) assert.ok(!(await readAdHosts(line)).blocks('a.test'), line);
+  for (const line of restrictedRules) assert.ok(!(await readAdHosts(line)).isAdHost('a.test'), line);
 });
 
 test('ignores an exception that has restrictions', async () => {
-  const { blocks } = await readAdHosts('||a.test^\n@@||a.test^$script\n@@||b.a.test^');
-  assert.deepEqual([blocks('a.test'), blocks('b.a.test')], [true, false]);
+  const { isAdHost } = await readAdHosts('||a.test^\n@@||a.test^$script\n@@||b.a.test^');
+  assert.deepEqual([isAdHost('a.test'), isAdHost('b.a.test')], [true, false]);
 });

@@ -7,7 +7,7 @@ import { type HostMatcher, hostMatcher } from './host-rules.ts';
 
 export interface AdHosts {
   /** Whether a host serves advertisements. */
-  readonly blocks: HostMatcher;
+  readonly isAdHost: HostMatcher;
   readonly rules: number;
   /** The number of lines that were skipped because they do not concern whole hosts. */
   readonly skippedLines: number;
@@ -39,7 +39,7 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
     else for (const name of parsedRule.names) (parsedRule.isAllowRule ? allow : deny).push(name);
   }
   const isAllowed = hostMatcher({ allow, deny, default: 'allow' });
-  return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, skippedLines };
+  return { isAdHost: hostname => !isAllowed(hostname), rules: deny.length + allow.length, skippedLines };
 }
 
 function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
@@ -49,11 +49,9 @@ function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
   return words.length === 1 ? lineFor(words) : undefined;
 }
 
-function lineFor(texts: readonly string[], isExempt = false): HostRuleLine | undefined {
+function lineFor(texts: readonly string[], isAllowRule = false): HostRuleLine | undefined {
   const names = texts.map(parseHost);
-  return names.includes(undefined)
-    ? undefined
-    : { isAllowRule: isExempt, names: names.filter(name => name !== undefined) };
+  return names.includes(undefined) ? undefined : { isAllowRule, names: names.filter(name => name !== undefined) };
 }
 
 /** Imports the library only if there is a list, because it takes 17 MiB of memory. */

@@ -26,53 +26,53 @@ async function browser(t: TestContext, reads = true): Promise<Socket> {
 }
 
 /** Writes `pieces` chunks, each as large as the buffer. */
-async function fill(down: Downstream, pieces: number, socket: Socket): Promise<void> {
+async function fill(downstream: Downstream, pieces: number, socket: Socket): Promise<void> {
   for (let piece = 0; piece < pieces; piece++) {
-    down.write(down.buffer);
+    downstream.write(downstream.buffer);
     await pollUntil(WAIT_MS, 'the kernel to take a chunk', () => (socket.writableLength === 0 ? true : undefined), 1);
   }
 }
 
 test('grows the buffer up to 512 KiB while reads fill the whole buffer', async t => {
   const socket = await browser(t);
-  const down = new Downstream(new BigReads(1));
-  down.open(socket, () => {});
-  const first = down.buffer.length;
-  down.write(down.buffer.subarray(1));
-  assert.equal(down.buffer.length, first, 'a read that does not fill the buffer must not grow it');
-  await fill(down, 40, socket);
-  assert.equal(down.buffer.length, BIG_BYTES);
+  const downstream = new Downstream(new BigReads(1));
+  downstream.open(socket, () => {});
+  const first = downstream.buffer.length;
+  downstream.write(downstream.buffer.subarray(1));
+  assert.equal(downstream.buffer.length, first, 'a read that does not fill the buffer must not grow it');
+  await fill(downstream, 40, socket);
+  assert.equal(downstream.buffer.length, BIG_BYTES);
 });
 
 test('limits the number of large buffers, and gives a connection a small buffer until a large buffer is free', async t => {
   const bigReads = new BigReads(1);
   const sockets = [await browser(t), await browser(t)] as const;
-  const downs = [new Downstream(bigReads), new Downstream(bigReads)] as const;
+  const downstreams = [new Downstream(bigReads), new Downstream(bigReads)] as const;
   for (const at of [0, 1] as const) {
-    downs[at].open(sockets[at], () => {});
-    await fill(downs[at], 40, sockets[at]);
+    downstreams[at].open(sockets[at], () => {});
+    await fill(downstreams[at], 40, sockets[at]);
   }
   assert.deepEqual(
-    downs.map(({ buffer }) => buffer.length),
+    downstreams.map(({ buffer }) => buffer.length),
     [BIG_BYTES, SMALL_BYTES],
   );
-  downs[0].close();
-  downs[0].close();
-  await fill(downs[1], 40, sockets[1]);
-  assert.equal(downs[1].buffer.length, BIG_BYTES);
+  downstreams[0].close();
+  downstreams[0].close();
+  await fill(downstreams[1], 40, sockets[1]);
+  assert.equal(downstreams[1].buffer.length, BIG_BYTES);
   assert.equal(bigReads.acquire(), false, 'a second close must not release again');
 });
 
-test('stops reading when the browser does not read, and does not overwrite the buffer', async t => {
+test('stops reading when the browser does not read, with at most 512 KiB unsent', async t => {
   const socket = await browser(t, false);
-  const down = new Downstream(new BigReads(1));
-  let continued = 0;
-  down.open(socket, () => {
-    continued += 1;
+  const downstream = new Downstream(new BigReads(1));
+  let continueCount = 0;
+  downstream.open(socket, () => {
+    continueCount += 1;
   });
   let pieces = 0;
-  while (down.write(down.buffer)) pieces += 1;
+  while (downstream.write(downstream.buffer)) pieces += 1;
   assert.ok(pieces > 0);
-  assert.equal(continued, 0);
+  assert.equal(continueCount, 0);
   assert.ok(socket.writableLength > 0 && socket.writableLength <= BIG_BYTES);
 });

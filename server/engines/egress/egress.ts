@@ -38,7 +38,7 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly resolve: Resolve;
   readonly self?: SelfRoute;
   /** Records the local endpoints of the outbound connections. */
-  readonly departures?: OutboundEndpoints;
+  readonly outboundEndpoints?: OutboundEndpoints;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
 }
@@ -65,7 +65,7 @@ export interface ProxyFailure {
   readonly at: Date;
   /** The name of the proxy, never its address. */
   readonly proxy: string;
-  readonly trouble: ProxyFailureKind;
+  readonly kind: ProxyFailureKind;
   readonly hostname: string;
 }
 
@@ -114,7 +114,7 @@ class SessionEgress implements Egress {
     this.#options = options;
     this.#listener = options.listener ?? {};
     this.#limits = { ...EGRESS_LIMITS, ...options.limits };
-    this.#outbound = new OutboundConnections(options.departures);
+    this.#outbound = new OutboundConnections(options.outboundEndpoints);
     this.#bigReads = new BigReads(this.#limits.bigReadsMax);
     this.#gate = new Gate({ ...options, outbound: this.#outbound, limits: this.#limits });
     this.#ownAddress = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);
@@ -152,8 +152,8 @@ class SessionEgress implements Egress {
     this.#closing.abort(new Error('the session ended'));
     this.#http.close();
     this.#outbound.closeWhere(() => true);
-    const closings = Promise.all([...this.#forwarders.keys()].map(whenDestroyed));
-    await withTimeout(CLOSE_MS, "the browser's connections to close", () => closings);
+    const allClosed = Promise.all([...this.#forwarders.keys()].map(whenDestroyed));
+    await withTimeout(CLOSE_MS, "the browser's connections to close", () => allClosed);
   }
 
   /** Node's HTTP server with its strict parser. It does not listen; connections are passed to it. */
@@ -174,14 +174,14 @@ class SessionEgress implements Egress {
       this.#onRequest(request, response);
     const onConnectRequest = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
       this.#onConnect(request, stream, head);
-    const onUnreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
+    const onClientError = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
     http.on('request', guardListener(onInternalError, onPlainRequest));
     // `Expect: 100-continue` is forwarded, and the host answers it.
     http.on('checkContinue', guardListener(onInternalError, onPlainRequest));
     http.on('connect', guardListener(onInternalError, onConnectRequest));
     http.on(
       'clientError',
-      guardListener((error, [, stream]) => this.#onInternalError(error, stream), onUnreadable),
+      guardListener((error, [, stream]) => this.#onInternalError(error, stream), onClientError),
     );
     // The server itself never listens, so this event starts its check of headersTimeout.
     http.emit('listening');
@@ -261,10 +261,14 @@ class SessionEgress implements Egress {
       this.#ownAddress.accept(browser);
       return;
     }
-    const closeControl = new AbortController();
-    const onClose = (): void => closeControl.abort(new Error('the browser closed the connection'));
+    const closeController = new AbortController();
+    const onClose = (): void => closeController.abort(new Error('the browser closed the connection'));
     browser.once('close', onClose);
-    const outsideSocket = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), closeControl.signal);
+    const outsideSocket = await this.#gate.open(
+      target,
+      () => new OutsideSocket(this.#bigReads),
+      closeController.signal,
+    );
     browser.off('close', onClose);
     if (browser.destroyed) {
       outsideSocket.destroy();
@@ -294,7 +298,7 @@ class SessionEgress implements Egress {
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
     if (!(error instanceof ProxyFailedError)) return;
     const { proxy, proxyFailureKind: failureKind } = error;
-    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble: failureKind, hostname }));
+    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, kind: failureKind, hostname }));
   }
 
   #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {

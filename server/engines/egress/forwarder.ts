@@ -38,7 +38,7 @@ export class Forwarder {
   forward(
     request: IncomingMessage,
     response: ServerResponse,
-    requestTarget: AbsoluteTarget,
+    destination: AbsoluteTarget,
     onFailure: (error: unknown) => void,
   ): void {
     this.#inFlight += 1;
@@ -52,8 +52,8 @@ export class Forwarder {
     const bodyFraming = framing(request.rawHeaders);
     if (bodyFraming === 'unknown') return fail(new FailedError('bad_request'));
     try {
-      const proxy = this.#httpProxy(requestTarget);
-      this.#send({ request, response, destination: requestTarget, hasBody: bodyFraming !== 'none', proxy, fail }, true);
+      const proxy = this.#httpProxy(destination);
+      this.#send({ request, response, destination, hasBody: bodyFraming !== 'none', proxy, fail }, true);
     } catch (error) {
       fail(error);
     }
@@ -74,11 +74,11 @@ export class Forwarder {
   }
 
   #send(exchange: Exchange, mayResend: boolean): void {
-    const { request, response, destination: requestedTarget, hasBody, fail } = exchange;
+    const { request, response, destination, hasBody, fail } = exchange;
     // The host may close an idle connection at any time. In that case, a request without a body is sent again. A
     // request with a body cannot be repeated, so it always gets a new connection.
     this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
-    this.#agent.keepOnly(hasBody ? undefined : requestedTarget.target);
+    this.#agent.keepOnly(hasBody ? undefined : destination.target);
     const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
     let isSettled = false;
@@ -113,11 +113,8 @@ export class Forwarder {
     else outgoing.end();
   }
 
-  #request(
-    agent: GateAgent,
-    { request, destination: requestedTarget, proxy, fail }: Exchange,
-  ): ClientRequest | undefined {
-    const { target, host, path } = requestedTarget;
+  #request(agent: GateAgent, { request, destination, proxy, fail }: Exchange): ClientRequest | undefined {
+    const { target, host, path } = destination;
     const method = request.method ?? 'GET';
     const authorization = proxy && proxyAuthorization(proxy);
     const args: GateRequestArgs = {
@@ -171,8 +168,12 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
-function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
-  const { incoming, response } = pair;
+function sendResponse(
+  proxiedResponse: ProxiedResponse,
+  proxy: Upstream | undefined,
+  fail: (error: unknown) => void,
+): void {
+  const { incoming, response } = proxiedResponse;
   incoming.on('error', () => {
     if (!response.writableEnded) response.destroy();
   });
@@ -183,7 +184,7 @@ function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: 
       throw proxy ? new ProxyFailedError('proxy_refused_user', proxy.name) : new FailedError('bad_answer');
     response.sendDate = false;
     const headers = endToEnd(incoming.rawHeaders);
-    if (isChunked(pair)) headers.push('Transfer-Encoding', 'chunked');
+    if (isChunked(proxiedResponse)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
@@ -192,7 +193,7 @@ function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: 
   }
   // The parser first emits the body bytes that arrived together with the head.
   process.nextTick(() => {
-    if (!incoming.destroyed && !response.destroyed) sendResponseBody(pair);
+    if (!incoming.destroyed && !response.destroyed) sendResponseBody(proxiedResponse);
   });
 }
 
@@ -210,17 +211,17 @@ function sendChunks({ incoming, response }: ProxiedResponse): void {
   });
 }
 
-function sendResponseBody(pair: ProxiedResponse): void {
-  const { incoming, response } = pair;
+function sendResponseBody(proxiedResponse: ProxiedResponse): void {
+  const { incoming, response } = proxiedResponse;
   // A complete body is sent in one write, because each write wakes the browser.
   if (incoming.complete) {
-    if (isChunked(pair)) sendChunks(pair);
+    if (isChunked(proxiedResponse)) sendChunks(proxiedResponse);
     else response.end(incoming.read());
     return;
   }
   // Send the head now: the first event of an event stream may come much later.
   response.write(EMPTY_BUFFER);
-  if (!splice(pair)) stream(pair);
+  if (!splice(proxiedResponse)) stream(proxiedResponse);
 }
 
 function stream({ incoming, response }: ProxiedResponse): void {

@@ -114,7 +114,7 @@ export class Gate {
 
   #isStillAllowed({ hostname, address, port, local, upstream }: OutboundConnection): boolean {
     if (this.#policy.ruleRefusingHost(hostname) || this.#policy.routeTo(hostname) !== upstream) return false;
-    return upstream?.trusted || this.#policy.checkAddress(address, port, local).allowed;
+    return upstream?.trusted || this.#policy.checkAddress(address, port, local).isAllowed;
   }
 
   /** Checks a target whose name an upstream proxy resolves. Only the name itself can then be checked. */
@@ -126,6 +126,6 @@ export class Gate {
 
   #check(address: Address, port: number, local?: string): void {
     const verdict = this.#policy.checkAddress(address, port, local);
-    if (!verdict.allowed) throw new RefusedError(verdict.rule);
+    if (!verdict.isAllowed) throw new RefusedError(verdict.rule);
   }
 }

@@ -23,7 +23,7 @@ test('applies the most specific entry, and prefers deny to allow for the same na
   ]);
 });
 
-test('uses the default for hosts that match no entry', () => {
+test('uses the default for host names that match no entry', () => {
   assert.deepEqual(allowedOf({ allow: [], deny: ['a.test'], default: 'allow' }, ['a.test', 'b.test']), ['b.test']);
   assert.deepEqual(allowedOf({ allow: ['a.test'], deny: [], default: 'deny' }, ['a.test', 'b.test']), ['a.test']);
 });

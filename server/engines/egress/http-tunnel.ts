@@ -20,7 +20,7 @@ export function proxyAuthorization({ credentials }: Upstream): string | undefine
 }
 
 export async function askForTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
-  const status = await connectStatus(socket, upstream, target);
+  const status = await sendConnect(socket, upstream, target);
   if (status === AUTHENTICATION_REQUIRED) throw new ProxyFailedError('proxy_refused_user', upstream.name);
   if (status < 200 || status > 299) throw new FailedError('host_not_reached');
 }
@@ -29,7 +29,7 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
  * Sends CONNECT and returns the status of the response. Some proxies close the connection without a response if they
  * cannot reach the host.
  */
-export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
+export async function sendConnect(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);
   const authorization = proxyAuthorization(upstream);
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Proxy-Connection: keep-alive'];

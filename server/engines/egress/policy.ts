@@ -26,18 +26,12 @@ export interface PolicyOptions {
   readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
-export function egressPolicy({
-  allow,
-  machine,
-  isAllowedHost: allowsHost,
-  isAdHost: servesAds,
-  routeTo,
-}: PolicyOptions): EgressPolicy {
+export function egressPolicy({ allow, machine, isAllowedHost, isAdHost, routeTo }: PolicyOptions): EgressPolicy {
   const addresses = addressRules(allow, machine);
   return {
     ruleRefusingHost: hostname => {
-      if (allowsHost && !allowsHost(hostname)) return 'network_policy';
-      return servesAds?.(hostname) ? 'ad' : undefined;
+      if (isAllowedHost && !isAllowedHost(hostname)) return 'network_policy';
+      return isAdHost?.(hostname) ? 'ad' : undefined;
     },
     checkAddress: addresses.check,
     routeTo: routeTo ?? (() => undefined),
@@ -50,6 +44,6 @@ export function egressPolicy({
  */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   ruleRefusingHost: () => rule,
-  checkAddress: () => ({ allowed: false, rule: 'unspecified' }),
+  checkAddress: () => ({ isAllowed: false, rule: 'unspecified' }),
   routeTo: () => undefined,
 });

@@ -3,7 +3,7 @@
 // success, unless the proxy refuses the credentials.
 import { withTimeout } from '../../kit/wait.ts';
 import { FailedError, ProxyFailedError } from './failure.ts';
-import { connectStatus } from './http-tunnel.ts';
+import { sendConnect } from './http-tunnel.ts';
 import { reachUpstream, type UpstreamConnection, type UpstreamOptions } from './reach-upstream.ts';
 import { greetSocks } from './socks5.ts';
 import type { Target } from './target.ts';
@@ -64,7 +64,7 @@ async function requestTunnel(upstream: Upstream, target: Target, { socket }: Ups
     await greetSocks(socket, upstream);
     return true;
   }
-  const status = await connectStatus(socket, upstream, target).catch(ignoreHangUp);
+  const status = await sendConnect(socket, upstream, target).catch(ignoreHangUp);
   if (status === 407) throw new ProxyFailedError('proxy_refused_user', upstream.name);
   if (status !== undefined && WEB_SERVER_STATUSES.has(status)) throw new ProxyFailedError('not_a_proxy', upstream.name);
   return status !== undefined;

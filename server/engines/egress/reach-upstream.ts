@@ -10,7 +10,7 @@ import { FailedError, ProxyFailedError, RefusedError } from './failure.ts';
 import { askForTunnel } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Resolve } from './resolve.ts';
-import { greetSocks, socksTunnel } from './socks5.ts';
+import { greetSocks, openSocksTunnel } from './socks5.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -73,7 +73,7 @@ export async function tunnelThrough(
       async () => {
         if (upstream.scheme !== 'socks5') return askForTunnel(socket, upstream, target);
         await greetSocks(socket, upstream);
-        return socksTunnel(socket, upstream, target);
+        return openSocksTunnel(socket, upstream, target);
       },
       signal,
     );

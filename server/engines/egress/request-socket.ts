@@ -15,8 +15,8 @@ const PIECE_BYTES_MAX = 256 * 1024;
 const GROWTH = 4;
 
 interface Splice {
-  readonly down: Downstream;
-  readonly done: () => void;
+  readonly downstream: Downstream;
+  readonly onDone: () => void;
   remainingBytes: number;
 }
 
@@ -53,7 +53,7 @@ export class RequestSocket extends Socket {
     super({
       allowHalfOpen: true,
       onread: {
-        buffer: () => this.#splice?.down.buffer ?? memory?.subarray(offset) ?? SHARED_BUFFER,
+        buffer: () => this.#splice?.downstream.buffer ?? memory?.subarray(offset) ?? SHARED_BUFFER,
         callback: (count, filledBuffer) =>
           this.#splice ? onSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
       },
@@ -71,10 +71,10 @@ export class RequestSocket extends Socket {
    * of the stream and errors.
    */
   spliceTo(browser: Socket, bytes: number, onDone: () => void): void {
-    const down = new Downstream(this.#bigReads);
-    this.once('close', () => down.close());
-    down.open(browser, () => this.resume());
-    this.#splice = { down, done: onDone, remainingBytes: bytes };
+    const downstream = new Downstream(this.#bigReads);
+    this.once('close', () => downstream.close());
+    downstream.open(browser, () => this.resume());
+    this.#splice = { downstream, onDone, remainingBytes: bytes };
     this.resume();
   }
 }
@@ -83,8 +83,8 @@ function onSpliced(splice: Splice, piece: Uint8Array): boolean {
   if (splice.remainingBytes === 0) return false;
   const splicedBytes = piece.subarray(0, splice.remainingBytes);
   splice.remainingBytes -= splicedBytes.length;
-  const mayContinue = splice.down.write(splicedBytes);
+  const mayContinue = splice.downstream.write(splicedBytes);
   if (splice.remainingBytes > 0) return mayContinue;
-  splice.done();
+  splice.onDone();
   return false;
 }

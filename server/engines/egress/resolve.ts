@@ -19,7 +19,7 @@ export interface ResolverOptions {
   /** `address:port` of each name server. If absent, the name servers of the machine are used. */
   readonly servers?: readonly string[];
   /** Timeouts that replace the defaults. Only tests set them. */
-  readonly waits?: Partial<ResolveTimeouts>;
+  readonly timeouts?: Partial<ResolveTimeouts>;
 }
 
 export interface ResolveTimeouts {
@@ -44,8 +44,8 @@ interface ResolvedHost {
  * Creates the resolver of one session. Sessions do not share a resolver, because names cached for one session would
  * affect the timing of another.
  */
-export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
-  const { queryMs, otherFamilyMs } = { ...DEFAULT_TIMEOUTS, ...waits };
+export function createResolver({ hosts, clock, servers, timeouts }: ResolverOptions): Resolve {
+  const { queryMs, otherFamilyMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
   if (servers) resolver.setServers([...servers]);
   const cache = new NameCache(clock);

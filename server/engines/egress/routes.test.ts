@@ -26,7 +26,7 @@ test('uses the first matching rule, even if that rule requires a direct connecti
   assert.deepEqual(routesOf(rules, 'a.test', 'b.test', 'b.example'), [undefined, 'first', 'second']);
 });
 
-test('matches a pattern anywhere in the host, ignoring case', () => {
+test('matches a pattern anywhere in the host name, ignoring case', () => {
   const rules: RouteRule[] = [{ pattern: 'EXAMPLE', by: first }];
   assert.deepEqual(routesOf(rules, 'example.com', 'an.example.test', 'exampl.test'), ['first', 'first', undefined]);
 });

@@ -51,7 +51,7 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
   });
 }
 
-const TOO_LARGE = `with it, the patterns of the session have more than ${PATTERN_INSTRUCTIONS_MAX} instructions, because a count such as {1,63} repeats what is before it; use smaller counts, or + and *`;
+const TOO_LARGE = `it brings the patterns of the session to more than ${PATTERN_INSTRUCTIONS_MAX} instructions; a count such as {1,63} repeats the part before it, so use smaller counts, or + and *`;
 
 /**
  * Matches a count, and the end of the character or class before it, which the count repeats. A count after an empty

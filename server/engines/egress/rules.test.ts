@@ -11,11 +11,11 @@ const NO_MACHINE: ThisMachine = { has: () => false, listens: () => false };
 const machine = (own: readonly AddressRange[]): ThisMachine => ({
   has: address => own.some(each => covers({ ...range(each), port: undefined }, address, 0)),
   listens: (address, port) =>
-    own.some(each => each.port !== undefined && covers(range(each), standsFor(address), port)),
+    own.some(each => each.port !== undefined && covers(range(each), connectedAddress(address), port)),
 });
 
 /** Returns the address to which Linux connects: loopback for the unspecified address. */
-const standsFor = (address: Address): Address => {
+const connectedAddress = (address: Address): Address => {
   const loopback = parseAddress(address.text === '0.0.0.0' ? '127.0.0.1' : '::1');
   return loopback && address.bytes.every(byte => byte === 0) ? loopback : address;
 };
@@ -29,7 +29,7 @@ function check(
   const address = parseAddress(text);
   assert.ok(address, text);
   const verdict = addressRules(allow, own.length === 0 ? NO_MACHINE : machine(own)).check(address, port);
-  return verdict.allowed ? 'allowed' : verdict.rule;
+  return verdict.isAllowed ? 'allowed' : verdict.rule;
 }
 
 const open = (text: string, port?: number): AddressRange => {
@@ -110,19 +110,19 @@ test('checks the IPv4 address embedded in an IPv6 address', () => {
     for (const address of samples(first, last)) {
       const six = hex4(address);
       const inverted = hex4(text4(0xffffffff - number4(address)));
-      const isOne = rule === 'unspecified' || address === '0.0.0.1';
+      const isZeroOrOne = rule === 'unspecified' || address === '0.0.0.1';
       assert.equal(check(`::ffff:${address}`), rule, `mapped ${address}`);
       assert.equal(check(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
       assert.equal(check(`2002:${six}::1`), rule, `6to4 ${address}`);
       assert.equal(check(`2600:1:2:3:0:5efe:${six}`), rule, `ISATAP ${address}`);
       assert.equal(check(`2600:1:2:3:200:5efe:${six}`), rule, `ISATAP, universal bit, ${address}`);
       // The address is refused even if the embedded IPv4 address is public.
-      const never = rule === 'allowed' ? 'transition' : rule;
-      if (!isOne) assert.equal(check(`::${six}`), never, `compatible ${address}`);
-      assert.equal(check(`::ffff:0:${six}`), never, `translated ${address}`);
+      const expectedRule = rule === 'allowed' ? 'transition' : rule;
+      if (!isZeroOrOne) assert.equal(check(`::${six}`), expectedRule, `compatible ${address}`);
+      assert.equal(check(`::ffff:0:${six}`), expectedRule, `translated ${address}`);
       assert.equal(check(`64:ff9b:1::${six}`) === 'allowed', false, `local NAT64 ${address}`);
-      assert.equal(check(`2001:0:808:808:0:0:${inverted}`), never, `Teredo client ${address}`);
-      assert.equal(check(`2001:0:${six}:0:0:f7f7:f7f7`), never, `Teredo server ${address}`);
+      assert.equal(check(`2001:0:808:808:0:0:${inverted}`), expectedRule, `Teredo client ${address}`);
+      assert.equal(check(`2001:0:${six}:0:0:f7f7:f7f7`), expectedRule, `Teredo server ${address}`);
     }
 });
 
@@ -275,13 +275,13 @@ test('throws for an invalid entry', () => {
 
 test('reports whether an entry allows an address and port', () => {
   const rules = addressRules([open('10.0.0.0/8'), open('127.0.0.1', 9100)], NO_MACHINE);
-  const opens = (text: string, port: number): boolean => {
+  const isAllowed = (text: string, port: number): boolean => {
     const address = parseAddress(text);
     return address !== undefined && rules.isAllowedByOperator(address, port);
   };
   assert.deepEqual(
-    [opens('10.1.2.3', 80), opens('127.0.0.1', 9100), opens('::ffff:127.0.0.1', 9100)],
+    [isAllowed('10.1.2.3', 80), isAllowed('127.0.0.1', 9100), isAllowed('::ffff:127.0.0.1', 9100)],
     [true, true, true],
   );
-  assert.deepEqual([opens('127.0.0.1', 80), opens('93.184.216.34', 80)], [false, false]);
+  assert.deepEqual([isAllowed('127.0.0.1', 80), isAllowed('93.184.216.34', 80)], [false, false]);
 });

@@ -32,7 +32,7 @@ export type AddressRule =
   | 'transition'
   | 'reserved';
 
-export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: AddressRule };
+export type Verdict = { readonly isAllowed: true } | { readonly isAllowed: false; readonly rule: AddressRule };
 
 /** The first match decides, so narrower ranges come first. */
 const REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, readonly string[]]> = [
@@ -117,12 +117,12 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
           candidate => machine.listens(candidate, port) && !isAllowed(connectedAddress(candidate), matchesExactly),
         )
       )
-        return { allowed: false, rule: 'own_service' };
+        return { isAllowed: false, rule: 'own_service' };
       for (const candidate of candidates) {
         const rule = ruleOf(candidate);
         // The outer and the embedded address must both be allowed: an entry for the IPv6 prefix does not allow the
         // embedded address.
-        if (rule && !isAllowed(candidate, covers)) return { allowed: false, rule };
+        if (rule && !isAllowed(candidate, covers)) return { isAllowed: false, rule };
       }
       if (
         candidates.some(
@@ -130,8 +130,8 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
             machine.has(candidate, port, local) && !isAllowed(connectedAddress(candidate), matchesThisMachine),
         )
       )
-        return { allowed: false, rule: 'own_address' };
-      return { allowed: true };
+        return { isAllowed: false, rule: 'own_address' };
+      return { isAllowed: true };
     },
   };
 }
@@ -158,8 +158,8 @@ export function embeddedAddresses(address: Address): readonly Address[] {
 const isZeroOrOne = (bytes: Uint8Array): boolean =>
   (bytes[15] ?? 0) <= 1 && bytes.subarray(0, 15).every(byte => byte === 0);
 
-function extract(bytes: Uint8Array, at: readonly number[], inverted = false): Address {
-  const xorMask = inverted ? 0xff : 0;
+function extract(bytes: Uint8Array, at: readonly number[], isInverted = false): Address {
+  const xorMask = isInverted ? 0xff : 0;
   return address4(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ xorMask));
 }
 

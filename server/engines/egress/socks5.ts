@@ -27,7 +27,7 @@ export async function greetSocks(socket: Socket, upstream: Upstream): Promise<vo
   if ((await readPair(socket, 1)) !== 0) throw new ProxyFailedError('proxy_refused_user', upstream.name);
 }
 
-export async function socksTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
+export async function openSocksTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
   const port = Buffer.from([target.port >> 8, target.port & 0xff]);
   socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), encodeAddress(target), port]));
   const reply = await readResponse(socket, ADDRESS_BYTES_MAX, bytes => {

@@ -15,7 +15,7 @@ const LOOPBACK = [
   '017700000001',
   '0x7F.0X0.0.01',
 ];
-const LOOPBACK_TOO = [
+const MORE_LOOPBACK = [
   '127%2e0%2e0%2e1',
   '%31%32%37.0.0.1',
   '%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1',
@@ -27,7 +27,7 @@ const LOOPBACK_TOO = [
 ];
 
 test('parses all spellings of an address as the same address', () => {
-  for (const host of [...LOOPBACK, ...LOOPBACK_TOO]) {
+  for (const host of [...LOOPBACK, ...MORE_LOOPBACK]) {
     assert.equal(authorityTarget(`${host}:80`)?.address?.text, '127.0.0.1', host);
     assert.equal(absoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);
   }

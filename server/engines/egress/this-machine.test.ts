@@ -1,15 +1,19 @@
 // Which addresses belong to this machine, and which of them reach a listener of this server.
 import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { parseAddress } from './address.ts';
 import { type ThisMachine, type ThisMachineOptions, thisMachine } from './this-machine.ts';
 
-const face = (address: string, family: 'IPv4' | 'IPv6') =>
+const interfaceEntry = (address: string, family: 'IPv4' | 'IPv6') =>
   family === 'IPv4'
     ? { address, family, netmask: '255.255.255.0', mac: '', internal: false, cidr: null }
     : { address, family, netmask: 'ffff::', mac: '', internal: false, cidr: null, scopeid: 0 };
 
-const interfaces = () => ({ eth0: [face('192.168.77.1', 'IPv4'), face('fe80::1%eth0', 'IPv6')], gone: undefined });
+const interfaces = () => ({
+  eth0: [interfaceEntry('192.168.77.1', 'IPv4'), interfaceEntry('fe80::1%eth0', 'IPv6')],
+  gone: undefined,
+});
 const clock = { monotonicMs: () => 0 };
 
 const machineOf = (parts: Partial<ThisMachineOptions> = {}): ThisMachine =>
@@ -37,7 +41,7 @@ test('treats the local address of a connection as this machine, even if no inter
 });
 
 test('detects a new address within a second', () => {
-  const entries = [face('192.168.77.1', 'IPv4')];
+  const entries = [interfaceEntry('192.168.77.1', 'IPv4')];
   let nowMs = 0;
   let reads = 0;
   const machine = machineOf({
@@ -49,7 +53,7 @@ test('detects a new address within a second', () => {
   });
   const late = addressAt('203.0.114.7');
   assert.equal(machine.has(late, 80), false);
-  entries.push(face('203.0.114.7', 'IPv4'));
+  entries.push(interfaceEntry('203.0.114.7', 'IPv4'));
   nowMs = 999;
   assert.equal(machine.has(late, 80), false);
   assert.equal(reads, 1);
@@ -91,5 +95,8 @@ test('finds a listener bound to a wildcard address or a host name at every addre
 });
 
 test('reads the real interfaces of this machine', () => {
-  assert.equal(thisMachine({ listeners: [], clock }).has(addressAt('127.0.0.1'), 1), true);
+  const machine = thisMachine({ listeners: [], clock });
+  for (const entries of Object.values(networkInterfaces()))
+    for (const { address } of entries ?? []) assert.equal(machine.has(addressAt(address), 1), true, address);
+  for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 1), false, text);
 });

@@ -34,7 +34,7 @@ export interface ThisMachineOptions {
  * How long the list of interfaces is cached. The list is cached only briefly, because interfaces may change at run
  * time.
  */
-const INTERFACES_MS = 1000;
+const INTERFACES_CACHE_MS = 1000;
 
 export function thisMachine({
   listeners,
@@ -46,7 +46,7 @@ export function thisMachine({
   let nextReadMs = Number.NEGATIVE_INFINITY;
   const isOwn = (address: Address): boolean => {
     if (clock.monotonicMs() >= nextReadMs) {
-      nextReadMs = clock.monotonicMs() + INTERFACES_MS;
+      nextReadMs = clock.monotonicMs() + INTERFACES_CACHE_MS;
       const texts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
       interfaceKeys = new Set(texts.map(keyOfText));
     }

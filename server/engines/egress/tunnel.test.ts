@@ -20,9 +20,10 @@ interface Ends {
 }
 
 /**
- * Returns an outside socket whose peer runs `talk`, and a browser connection. They are not connected to each other yet.
+ * Returns an outside socket whose peer runs `runPeer`, and a browser connection. They are not connected to each other
+ * yet.
  */
-async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<Ends> {
+async function ends(t: TestContext, runPeer: (socket: Socket) => void): Promise<Ends> {
   const port = async (onConnection: (socket: Socket) => void): Promise<number> => {
     const server = createServer({ allowHalfOpen: true }, socket => onConnection(socket.on('error', () => {})));
     server.listen(0, '127.0.0.1');
@@ -31,7 +32,7 @@ async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<End
     return (server.address() as AddressInfo).port;
   };
   const accepted = Promise.withResolvers<Socket>();
-  const [outsidePort, browserPort] = await Promise.all([port(talk), port(accepted.resolve)]);
+  const [outsidePort, browserPort] = await Promise.all([port(runPeer), port(accepted.resolve)]);
   const outside = new OutsideSocket(new BigReads(4));
   const browser = connect({ port: browserPort, host: '127.0.0.1', allowHalfOpen: true });
   outside.connect(outsidePort, '127.0.0.1');

@@ -20,7 +20,7 @@ export const UNPACKED_BYTES_MAX = 500 * 1024 ** 2;
 /** The maximum compression ratio. Text compresses by a factor of 10 to 30, a zip bomb by 1000. */
 const RATIO_MAX = 100;
 /** The ratio is not limited for an archive that unpacks to at most this many bytes. */
-const RATIO_FREE_BYTES = 16 * 1024 ** 2;
+const RATIO_EXEMPT_BYTES_MAX = 16 * 1024 ** 2;
 
 const STORED_METHOD = 0;
 const DEFLATE_METHOD = 8;
@@ -46,7 +46,7 @@ export interface ArchiveLocation {
 }
 
 /** Calls `onFile` for each entry in turn, in archive order. */
-export async function eachFile(
+export async function forEachFile(
   location: ArchiveLocation,
   onFile: (file: ArchivedFile) => Promise<void>,
 ): Promise<void> {
@@ -110,7 +110,7 @@ function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
     throw refusal(
       'compression_method',
       `${quotedName} is compressed with method ${entry.compressionMethod}`,
-      'Use the methods "store" or "deflate".',
+      'Use the method "store" or "deflate".',
     );
   const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
   if (type === TYPE.link) throw refusal('link', `${quotedName} is a link`, 'Replace the link with the file itself.');
@@ -145,7 +145,7 @@ class SizeLimit {
   #inflatedBytes = 0;
 
   constructor(archiveBytes: number) {
-    this.#ratioBytesMax = Math.max(RATIO_FREE_BYTES, RATIO_MAX * archiveBytes);
+    this.#ratioBytesMax = Math.max(RATIO_EXEMPT_BYTES_MAX, RATIO_MAX * archiveBytes);
   }
 
   addDeclared(bytes: number): void {

@@ -9,7 +9,7 @@ import { refusal } from './refusal.ts';
 
 const MAGIC = 'Cr24';
 const VERSION = 3;
-const FIXED_BYTES = 12;
+const FIXED_HEADER_BYTES = 12;
 const HEADER_BYTES_MAX = 1024 ** 2;
 const ID_BYTES = 16;
 /** Field numbers in the protocol buffers of the header. */
@@ -24,7 +24,7 @@ export interface Envelope {
 export async function openEnvelope(path: string): Promise<Envelope> {
   const { head, size } = await readHead(path);
   if (head.subarray(0, 4).toString('latin1') !== MAGIC) return { archive: { path, start: 0, end: size } };
-  const version = head.length >= FIXED_BYTES ? head.readUInt32LE(4) : 0;
+  const version = head.length >= FIXED_HEADER_BYTES ? head.readUInt32LE(4) : 0;
   if (version !== VERSION)
     throw refusal(
       'crx_version',
@@ -32,17 +32,17 @@ export async function openEnvelope(path: string): Promise<Envelope> {
       'Pack the extension as .crx version 3, or upload a .zip.',
     );
   const headerBytes = head.readUInt32LE(8);
-  const start = FIXED_BYTES + headerBytes;
+  const start = FIXED_HEADER_BYTES + headerBytes;
   if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('the header is truncated');
   const archive = { path, start, end: size };
-  return { archive, publicKey: await verifiedKey(head.subarray(FIXED_BYTES, start), archive) };
+  return { archive, publicKey: await verifiedKey(head.subarray(FIXED_HEADER_BYTES, start), archive) };
 }
 
 async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
   const file = await open(path);
   try {
     const { size } = await file.stat();
-    const head = Buffer.alloc(Math.min(size, FIXED_BYTES + HEADER_BYTES_MAX));
+    const head = Buffer.alloc(Math.min(size, FIXED_HEADER_BYTES + HEADER_BYTES_MAX));
     const { bytesRead } = await file.read(head, 0, head.length, 0);
     return { head: head.subarray(0, bytesRead), size };
   } finally {
@@ -113,7 +113,7 @@ interface Field {
 function readFields(buffer: Buffer): readonly Field[] {
   const fields: Field[] = [];
   let at = 0;
-  const varint = (): number => {
+  const readVarint = (): number => {
     let value = 0;
     for (let shift = 1; shift <= 128 ** 4; shift *= 128) {
       const byte = buffer[at++];
@@ -124,8 +124,8 @@ function readFields(buffer: Buffer): readonly Field[] {
     throw badSignature('the header is damaged');
   };
   while (at < buffer.length) {
-    const tag = varint();
-    const length = varint();
+    const tag = readVarint();
+    const length = readVarint();
     if (tag % 8 !== 2 || at + length > buffer.length) throw badSignature('the header is damaged');
     fields.push({ number: Math.floor(tag / 8), bytes: buffer.subarray(at, at + length) });
     at += length;

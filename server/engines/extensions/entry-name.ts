@@ -8,14 +8,14 @@ const DEPTH_MAX = 32;
 /** Matches control characters, and replacements for bytes that could not be decoded. */
 const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
 /** Names that may begin with _. Chromium refuses an extension with any other such name at its root. */
-const RESERVED_ALLOWED = new Set(['_locales', '_platform_specific']);
+const ALLOWED_RESERVED_NAMES = new Set(['_locales', '_platform_specific']);
 /** Folders created by the web store and by macOS. Chromium refuses `_metadata` and does not use `__MACOSX`. */
 const SKIPPED_FOLDERS = new Set(['_metadata', '__MACOSX']);
-const QUOTED_MAX = 120;
+const QUOTED_CHARACTERS_MAX = 120;
 
 /** Returns the parts of the name, or undefined if the entry is skipped. */
 export function entryPath(name: string): readonly string[] | undefined {
-  const quotedName = JSON.stringify(name.slice(0, QUOTED_MAX));
+  const quotedName = JSON.stringify(name.slice(0, QUOTED_CHARACTERS_MAX));
   if (/^([/\\]|[a-zA-Z]:)/.test(name))
     throw refusal(
       'absolute_path',
@@ -33,7 +33,7 @@ export function entryPath(name: string): readonly string[] | undefined {
     );
   const [firstPart = ''] = parts;
   if (SKIPPED_FOLDERS.has(firstPart)) return undefined;
-  if (firstPart.startsWith('_') && !RESERVED_ALLOWED.has(firstPart))
+  if (firstPart.startsWith('_') && !ALLOWED_RESERVED_NAMES.has(firstPart))
     throw refusal(
       'bad_name',
       `the name ${quotedName} begins with _, which Chromium reserves`,

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -13,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { createCrx3, type ZipEntry, zip } from '../../../tests/harness/zip.ts';
 import { isFault } from '../../kit/fault.ts';
 import { ExtensionPackages } from './packages.ts';
@@ -20,7 +22,8 @@ import type { Reason } from './refusal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-extensions-'));
 after(() => rmSync(folder, { recursive: true }));
-const packages = new ExtensionPackages(join(folder, 'scratch'));
+const scratch = join(folder, 'scratch');
+const packages = new ExtensionPackages(scratch);
 
 const NOT_ABORTED = new AbortController().signal;
 const MANIFEST = { manifest_version: 3, name: 'Tested', version: '1.2.3', background: { service_worker: 'sw.js' } };
@@ -94,7 +97,7 @@ const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: re
   ['a manifest in a folder', 'manifest_not_at_root', [{ ...manifest(), name: 'my/manifest.json' }]],
   ['a manifest that is not JSON', 'manifest_not_json', [{ name: 'manifest.json', bytes: '{' }]],
   ['a manifest that is a list', 'manifest_not_json', [{ name: 'manifest.json', bytes: '[]' }]],
-  ['a manifest too large', 'manifest_not_json', [{ name: 'manifest.json', bytes: ' '.repeat(2 * 1024 ** 2) }]],
+  ['a manifest that is too large', 'manifest_not_json', [{ name: 'manifest.json', bytes: ' '.repeat(2 * 1024 ** 2) }]],
   ['manifest version 2', 'manifest_version', [manifest({ manifest_version: 2 })]],
   ['no manifest version', 'manifest_version', [manifest({ manifest_version: undefined })]],
   ['no name', 'manifest_field', [manifest({ name: '' })]],
@@ -104,7 +107,7 @@ const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: re
   ['a worker that is not a string', 'manifest_field', [manifest({ background: { service_worker: 7 } })]],
 ];
 
-const refusedFor = async (path: string, reason: Reason): Promise<string> => {
+const assertRefused = async (path: string, reason: Reason): Promise<string> => {
   let message = '';
   await assert.rejects(
     packages.inspect(path),
@@ -119,20 +122,20 @@ const refusedFor = async (path: string, reason: Reason): Promise<string> => {
 
 for (const [what, reason, entries] of REFUSED)
   test(`refuses a package with ${what} (${reason})`, async () => {
-    await refusedFor(written(zip(entries)), reason);
+    await assertRefused(written(zip(entries)), reason);
   });
 
 test('refuses files that are not archives, and truncated archives', async () => {
   const whole = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
-  await refusedFor(written(Buffer.from('hello')), 'not_a_zip');
-  await refusedFor(written(Buffer.alloc(0)), 'not_a_zip');
-  await refusedFor(written(whole.subarray(0, -30)), 'not_a_zip');
-  await refusedFor(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
+  await assertRefused(written(Buffer.from('hello')), 'not_a_zip');
+  await assertRefused(written(Buffer.alloc(0)), 'not_a_zip');
+  await assertRefused(written(whole.subarray(0, -30)), 'not_a_zip');
+  await assertRefused(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
 });
 
 test('each reason for refusing a package has its own message', async () => {
   const messages = new Map<string, string>();
-  for (const [, reason, entries] of REFUSED) messages.set(reason, await refusedFor(written(zip(entries)), reason));
+  for (const [, reason, entries] of REFUSED) messages.set(reason, await assertRefused(written(zip(entries)), reason));
   assert.equal(new Set([...messages.values()].map(words => words.replace(/".*?"/g, ''))).size, messages.size);
   assert.ok(messages.size >= 15);
 });
@@ -152,21 +155,21 @@ test('refuses a .crx that was changed, signed with another key, truncated or of 
   const signed = createCrx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
   const changed = Buffer.from(signed);
   changed.write('evil', changed.indexOf('good'), 'latin1');
-  await refusedFor(written(changed), 'crx_signature');
-  await refusedFor(
+  await assertRefused(written(changed), 'crx_signature');
+  await assertRefused(
     written(createCrx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
     'crx_signature',
   );
-  await refusedFor(written(signed.subarray(0, 40)), 'crx_signature');
+  await assertRefused(written(signed.subarray(0, 40)), 'crx_signature');
   const second = Buffer.from(signed);
   second.writeUInt32LE(2, 4);
-  await refusedFor(written(second), 'crx_version');
+  await assertRefused(written(second), 'crx_version');
 });
 
-test('refuses a .crx whose own key is of a kind that cannot sign a .crx', async () => {
+test('refuses a .crx whose key has a type that cannot sign a .crx', async () => {
   const keys = [generateKeyPairSync('ed25519'), generateKeyPairSync('x25519')];
   for (const { publicKey } of keys)
-    await refusedFor(
+    await assertRefused(
       written(createCrx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })),
       'crx_signature',
     );
@@ -186,20 +189,32 @@ test('unpacks the files and adds the key of the .crx header to the manifest', as
   ];
   const path = written(createCrx3(zip([...entries, ...extra]), rsa));
   const info = await packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED);
-  const inBox = packages.folderIn(box, 'one');
+  const unpackedFolder = packages.folderIn(box, 'one');
   assert.equal(info.hasServiceWorker, true);
-  assert.equal(readFileSync(join(inBox, 'js/deep/sw.js'), 'latin1'), 'go()');
-  assert.equal(statSync(join(inBox, 'js/deep/sw.js')).mode & 0o777, 0o644);
-  const { key } = JSON.parse(readFileSync(join(inBox, 'manifest.json'), 'utf8'));
+  assert.equal(readFileSync(join(unpackedFolder, 'js/deep/sw.js'), 'latin1'), 'go()');
+  assert.equal(statSync(join(unpackedFolder, 'js/deep/sw.js')).mode & 0o777, 0o644);
+  const { key } = JSON.parse(readFileSync(join(unpackedFolder, 'manifest.json'), 'utf8'));
   assert.equal(key, rsa.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'));
-  for (const name of ['_metadata', '__MACOSX']) assert.equal(existsSync(join(inBox, name)), false, name);
+  for (const name of ['_metadata', '__MACOSX']) assert.equal(existsSync(join(unpackedFolder, name)), false, name);
   await assert.rejects(packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED), /EEXIST/);
 });
 
-test('stops unpacking when the signal is aborted', async () => {
+test('stops unpacking when the signal is aborted, and deletes its copy of the package', async () => {
   const box = join(folder, 'stopped');
   mkdirSync(box);
-  const path = written(zip([manifest(), { name: 'a.js', bytes: 'x' }]));
-  const stopped = AbortSignal.abort(new Error('the caller has gone'));
-  await assert.rejects(packages.unpack(createReadStream(path), box, 'one', stopped), /abort|gone/i);
+  const names = Array.from({ length: 50 }, (_, index) => `f${index}`);
+  const path = written(zip([manifest(), ...names.map(name => ({ name, bytes: 'x' }))]));
+  const control = new AbortController();
+  let isUnpacking = true;
+  const unpacking = packages.unpack(createReadStream(path), box, 'one', control.signal).finally(() => {
+    isUnpacking = false;
+  });
+  const inBox = packages.folderIn(box, 'one');
+  // Every file takes several turns of the event loop, so this loop looks before the next file is written.
+  while (isUnpacking && !existsSync(join(inBox, 'f0'))) await setImmediate();
+  control.abort(new Error('the caller has gone'));
+  await assert.rejects(unpacking, /abort|gone/i);
+  const unpacked = readdirSync(inBox);
+  assert.ok(unpacked.includes('f0') && unpacked.length < names.length, `${unpacked.length} files`);
+  assert.deepEqual(readdirSync(scratch), [], 'nothing more can be unpacked');
 });

@@ -5,7 +5,7 @@ import { chmod, chown, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ArchivedFile, type ArchiveLocation, eachFile } from './archive.ts';
+import { type ArchivedFile, type ArchiveLocation, forEachFile } from './archive.ts';
 import { openEnvelope } from './crx.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { refusal } from './refusal.ts';
@@ -69,7 +69,7 @@ export class ExtensionPackages {
 async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   let manifest: Manifest | undefined;
   let folderWithManifest: string | undefined;
-  await eachFile(archive, async file => {
+  await forEachFile(archive, async file => {
     if (isManifest(file)) manifest = readManifest(await readManifestBytes(await file.read()));
     else if (!file.isFolder) {
       if (file.path.length === 2 && file.path[1] === MANIFEST) folderWithManifest ??= file.path[0];
@@ -143,10 +143,10 @@ async function unpack(
   signal: AbortSignal,
 ): Promise<Manifest> {
   let manifest: Manifest | undefined;
-  const createdPaths = new Set<string>();
-  await eachFile(archive, async file => {
+  const createdFolders = new Set<string>();
+  await forEachFile(archive, async file => {
     signal.throwIfAborted();
-    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), createdPaths);
+    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), createdFolders);
     if (file.isFolder) return;
     const path = join(folder, ...file.path);
     if (isManifest(file)) {

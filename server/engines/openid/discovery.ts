@@ -9,7 +9,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const URL_CHARACTERS_MAX = 2048;
 
 /** Returns why a request to this address would be refused. Undefined if the address may be called. */
-export type AddressCheck = (url: string) => Promise<{ readonly words: string } | undefined>;
+export type AddressCheck = (url: string) => Promise<{ readonly message: string } | undefined>;
 
 export interface ProviderMetadata {
   readonly issuer: string;
@@ -51,7 +51,7 @@ async function endpoint(json: JsonObject, name: string, check: AddressCheck): Pr
   if (!isSafe || url.username || url.password || text.includes('#'))
     throw new OpenIdError(`${name} in the discovery document is not an https address.`);
   const refusal = await check(text);
-  if (refusal) throw new OpenIdError(`${name} in the discovery document is refused. ${refusal.words}`);
+  if (refusal) throw new OpenIdError(`${name} in the discovery document is refused. ${refusal.message}`);
   return text;
 }
 

@@ -18,7 +18,7 @@ export interface Call {
 
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly status: number; readonly body: Buffer }
-  | { readonly kind: 'failed'; readonly words: string };
+  | { readonly kind: 'failed'; readonly message: string };
 
 /** Sends a request to a user-supplied address. */
 export type SendRequest = (call: Call) => Promise<CallOutcome>;
@@ -30,7 +30,7 @@ export async function fetchJson(
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const headers = { accept: 'application/json', ...call.headers };
   const response = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
-  if (response.kind === 'failed') throw new OpenIdError(`${description} could not be read. ${response.words}`);
+  if (response.kind === 'failed') throw new OpenIdError(`${description} could not be read. ${response.message}`);
   const json = parseJson(response.body);
   if (!isObject(json)) throw new OpenIdError(`${description} is not a JSON object.`);
   return { status: response.status, json };

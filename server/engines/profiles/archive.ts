@@ -75,7 +75,7 @@ async function sealInto(
   const stats = emptyStats();
   const hash = createHash('sha256');
   await pipeline(
-    Readable.from(checkedTar(tar, { onUnexpected: 'skip', stats: stats })),
+    Readable.from(checkedTar(tar, { unexpectedEntryAction: 'skip', stats })),
     createZstdCompress(COMPRESSION),
     new Sealer(key, name),
     (sealedChunks: AsyncIterable<Buffer>) => updateHash(sealedChunks, hash),
@@ -99,10 +99,14 @@ export interface SealedArchive {
 export async function unpackInto(
   folders: FolderAccess,
   sealedArchive: SealedArchive,
-  { folder, prefix, withCookies }: { folder: string; prefix: string; withCookies: boolean },
+  { folder, prefix, shouldIncludeCookies }: { folder: string; prefix: string; shouldIncludeCookies: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const options: CheckOptions = { onUnexpected: 'refuse', prefix, ...(withCookies ? {} : { exclude: isCookieFile }) };
+  const options: CheckOptions = {
+    unexpectedEntryAction: 'refuse',
+    prefix,
+    ...(shouldIncludeCookies ? {} : { exclude: isCookieFile }),
+  };
   await folders.writeFiles(folder, checkedFiles(decrypt(sealedArchive), options), signal);
 }
 

@@ -65,10 +65,10 @@ for (const [what, header] of NOT_ALLOWED)
   test(`${what} is skipped when packing and refused when unpacking`, async () => {
     const tar = await foreignTar([FILE, 'kept'], [header]);
     const stats = emptyStats();
-    const copy = await check(tar, { onUnexpected: 'skip', stats: stats });
+    const copy = await check(tar, { unexpectedEntryAction: 'skip', stats });
     assert.deepEqual(await namesIn(copy), [`file ${FILE.name}`]);
     assert.deepEqual(stats, { bytes: 4, entries: 1, skipped: 1 });
-    await assert.rejects(check(tar, { onUnexpected: 'refuse' }), TarRefusedError);
+    await assert.rejects(check(tar, { unexpectedEntryAction: 'refuse' }), TarRefusedError);
   });
 
 test('writes tar files that another implementation can read, and reads tar files of that implementation, including long names', async () => {
@@ -79,7 +79,10 @@ test('writes tar files that another implementation can read, and reads tar files
     ['Default/Local Storage/leveldb/日本', Buffer.alloc(0)],
     [`Default/IndexedDB/${'n'.repeat(81)}`, Buffer.from('a name whose record is just as long as its length')],
   ]);
-  const copy = await check(await buffer(Readable.from(tarOf(files))), { onUnexpected: 'refuse', prefix: 'profile/' });
+  const copy = await check(await buffer(Readable.from(tarOf(files))), {
+    unexpectedEntryAction: 'refuse',
+    prefix: 'profile/',
+  });
   assert.deepEqual(
     await namesIn(copy),
     [...files.keys()].map(name => `file profile/${name}`),
@@ -94,39 +97,45 @@ test('writes tar files that another implementation can read, and reads tar files
 
 test('refuses a tar whose headers declare more bytes or files than the limits allow', async () => {
   const two = await foreignTar([FILE, 'x'.repeat(600)], [{ name: 'Default/Cookies' }, 'y']);
-  await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 600, entries: 9 } }), /more than 600 bytes/);
-  await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 9e3, entries: 1 } }), /more than 1 files/);
+  await assert.rejects(
+    check(two, { unexpectedEntryAction: 'skip', limits: { bytes: 600, entries: 9 } }),
+    /more than 600 bytes/,
+  );
+  await assert.rejects(
+    check(two, { unexpectedEntryAction: 'skip', limits: { bytes: 9e3, entries: 1 } }),
+    /more than 1 files/,
+  );
   await assert.rejects(
     readFiles(piecesOf(two), () => true, 600),
     TarRefusedError,
   );
   const claimed = Buffer.from(await foreignTar([FILE]));
   claimed.write('77777777777\0', 124);
-  fixSum(claimed);
-  await assert.rejects(check(claimed, { onUnexpected: 'skip' }), TarRefusedError);
+  fixChecksum(claimed);
+  await assert.rejects(check(claimed, { unexpectedEntryAction: 'skip' }), TarRefusedError);
 });
 
 test('refuses a tar that is truncated, altered or endless', async () => {
   const tar = await foreignTar([FILE, 'x'.repeat(2000)]);
   for (const end of [100, 512, 1500, 2600])
-    await assert.rejects(check(tar.subarray(0, end), { onUnexpected: 'skip' }), TarError);
+    await assert.rejects(check(tar.subarray(0, end), { unexpectedEntryAction: 'skip' }), TarError);
   const altered = Buffer.from(tar);
   altered.write('evil', 8);
-  await assert.rejects(check(altered, { onUnexpected: 'skip' }), TarError);
-  await assert.rejects(check(Buffer.concat([tar, Buffer.from('more')]), { onUnexpected: 'skip' }), TarError);
+  await assert.rejects(check(altered, { unexpectedEntryAction: 'skip' }), TarError);
+  await assert.rejects(check(Buffer.concat([tar, Buffer.from('more')]), { unexpectedEntryAction: 'skip' }), TarError);
   const [header] = [Buffer.from((await foreignTar([{ name: 'pax', type: 'file' }])).subarray(0, 512))];
   header.write('g', 156);
-  fixSum(header);
+  fixChecksum(header);
   const endless = (async function* () {
     for (;;) yield Buffer.concat(Array.from({ length: 64 }, () => header));
   })();
   const limits = { bytes: 1000, entries: 10 };
   await assert.rejects(async () => {
-    for await (const _ of checkedTar(endless, { onUnexpected: 'skip', limits: limits }));
+    for await (const _ of checkedTar(endless, { unexpectedEntryAction: 'skip', limits }));
   }, TarError);
 });
 
-function fixSum(block: Buffer): void {
+function fixChecksum(block: Buffer): void {
   block.write('        ', 148);
   const sum = block.subarray(0, 512).reduce((total, byte) => total + byte, 0);
   block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);

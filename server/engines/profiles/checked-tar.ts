@@ -55,7 +55,7 @@ export const emptyStats = (): TarStats => ({ bytes: 0, entries: 0, skipped: 0 })
 
 export interface CheckOptions {
   /** What happens when an entry is not allowed: the entry is skipped, or the whole tar is refused. */
-  readonly onUnexpected: 'skip' | 'refuse';
+  readonly unexpectedEntryAction: 'skip' | 'refuse';
   readonly limits?: TarLimits;
   /** Returns true for an allowed file that must not be included. */
   readonly exclude?: (name: string) => boolean;
@@ -86,11 +86,12 @@ export async function* checkedFiles(
   source: AsyncIterable<Buffer>,
   options: CheckOptions,
 ): AsyncGenerator<CheckedFile, void> {
-  const { onUnexpected, limits = TAR_LIMITS, exclude, prefix = '', stats = emptyStats() } = options;
+  const { unexpectedEntryAction, limits = TAR_LIMITS, exclude, prefix = '', stats = emptyStats() } = options;
   for await (const entry of limitedEntries(source, limits)) {
     if (entry.kind === 'folder' && entry.size === 0) continue; // Folders are created for the files in them.
     const problem = problemOf(entry);
-    if (problem && onUnexpected === 'refuse') throw new TarRefusedError(`${JSON.stringify(entry.name)} ${problem}`);
+    if (problem && unexpectedEntryAction === 'refuse')
+      throw new TarRefusedError(`${JSON.stringify(entry.name)} ${problem}`);
     if (problem) stats.skipped++;
     if (problem || exclude?.(entry.name)) continue;
     stats.entries++;

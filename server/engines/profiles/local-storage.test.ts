@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32c } from './leveldb/crc32c.ts';
 import { decompressSnappy } from './leveldb/snappy.ts';
-import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-storage.ts';
+import { LOCAL_STORAGE_FOLDER, readLocalStorage, writeLocalStorage } from './local-storage.ts';
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 
@@ -33,7 +33,7 @@ test('a read omits an incomplete record at the end of a truncated log', async ()
   const written = new Map(
     await writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW),
   );
-  const log = `${LOCAL_STORAGE}000002.log`;
+  const log = `${LOCAL_STORAGE_FOLDER}000002.log`;
   const bytes = written.get(log);
   assert.ok(bytes);
   written.set(log, bytes.subarray(0, -1));

@@ -4,7 +4,7 @@ import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
 
 /** The folder of local storage in an archive. */
-export const LOCAL_STORAGE = 'Default/Local Storage/leveldb/';
+export const LOCAL_STORAGE_FOLDER = 'Default/Local Storage/leveldb/';
 
 export interface StoredOrigin {
   readonly origin: string;
@@ -18,7 +18,7 @@ const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
 const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
 
 export function readLocalStorage(archivedFiles: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
-  const files = new Map([...archivedFiles].map(([name, bytes]) => [name.slice(LOCAL_STORAGE.length), bytes]));
+  const files = new Map([...archivedFiles].map(([name, bytes]) => [name.slice(LOCAL_STORAGE_FOLDER.length), bytes]));
   const origins = new Map<string, Map<string, string>>();
   for (const [key, value] of readDatabase(files)) {
     const [, origin = '', name = ''] = ITEM.exec(key) ?? [];
@@ -49,7 +49,7 @@ export async function writeLocalStorage(
     }
     entries.set(`META:${origin}`, metaOf(now, bytes));
   }
-  return new Map([...(await writeDatabase(entries))].map(([name, file]) => [`${LOCAL_STORAGE}${name}`, file]));
+  return new Map([...(await writeDatabase(entries))].map(([name, file]) => [`${LOCAL_STORAGE_FOLDER}${name}`, file]));
 }
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;

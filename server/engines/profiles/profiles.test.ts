@@ -31,8 +31,8 @@ for (const { what, tar, isFinal } of [
     await mkdir(join(staging.profileFolder, 'Default'), { recursive: true });
     await writeFile(join(staging.profileFolder, 'Default/Cookies'), 'cookies');
     const key = new Secret(Buffer.alloc(32)) as Parameters<typeof profiles.pack>[1]['key'];
-    const packing = profiles.pack(staging, { key, name: 'name' }, new AbortController().signal);
-    await assert.rejects(packing, (error: unknown) => {
+    const packPromise = profiles.pack(staging, { key, name: 'name' }, new AbortController().signal);
+    await assert.rejects(packPromise, (error: unknown) => {
       assert.match(String(error), /the tar/);
       return profiles.isRefusal(error) === isFinal;
     });

@@ -21,7 +21,7 @@ import {
 import { TarRefusedError } from './checked-tar.ts';
 import type { ContextKeys, ContextOwner } from './context-keys.ts';
 import { LevelDbError } from './leveldb/bytes.ts';
-import { LOCAL_STORAGE, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
+import { LOCAL_STORAGE_FOLDER, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
 import { openBytes, sealBytes } from './sealed-bytes.ts';
 import { SealError } from './sealed-stream.ts';
 import { Staging, stagedSessions } from './staging.ts';
@@ -49,7 +49,7 @@ export interface ProfilesOptions {
 }
 
 /** Whether an error means that the stored data is damaged, so that a retry cannot succeed. */
-const isDamaged = (error: unknown): boolean =>
+const isDamage = (error: unknown): boolean =>
   error instanceof SealError ||
   error instanceof TarError ||
   error instanceof TarRefusedError ||
@@ -57,7 +57,7 @@ const isDamaged = (error: unknown): boolean =>
   error instanceof SyntaxError;
 
 /** Whether an error means that a profile may not be stored: it is too large, or the tar is invalid. */
-const isRefused = (error: unknown): boolean =>
+const isRefusal = (error: unknown): boolean =>
   error instanceof TarRefusedError || (error instanceof TarError && !(error instanceof TarTruncatedError));
 
 /** Objects of the CDP type `Network.Cookie`. */
@@ -66,8 +66,8 @@ export type CookieList = readonly JsonObject[];
 export class Profiles {
   readonly #options: ProfilesOptions;
 
-  readonly isDamage = isDamaged;
-  readonly isRefusal = isRefused;
+  readonly isDamage = isDamage;
+  readonly isRefusal = isRefusal;
 
   constructor(options: ProfilesOptions) {
     this.#options = options;
@@ -104,10 +104,15 @@ export class Profiles {
   }
 
   /** Unpacks the profile into the folder of a new box. On failure the unpacked part is removed. */
-  async unpack(sealedArchive: SealedArchive, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
+  async unpack(
+    sealedArchive: SealedArchive,
+    folder: string,
+    shouldIncludeCookies: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { folders } = this.#options;
     try {
-      await unpackInto(folders, sealedArchive, { folder, prefix: `${PROFILE}/`, withCookies }, signal);
+      await unpackInto(folders, sealedArchive, { folder, prefix: `${PROFILE}/`, shouldIncludeCookies }, signal);
     } catch (error) {
       await folders.remove(join(folder, PROFILE));
       throw error;
@@ -143,7 +148,7 @@ export class Profiles {
 
   /** Returns the local storage files of an archive, for local-storage.ts to read. */
   localStorageFiles(sealedArchive: SealedArchive): Promise<ReadonlyMap<string, Buffer>> {
-    return readArchivedFiles(sealedArchive, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
+    return readArchivedFiles(sealedArchive, name => name.startsWith(LOCAL_STORAGE_FOLDER), LOCAL_STORAGE_BYTES_MAX);
   }
 
   /** Packs an archive that contains only this local storage. */

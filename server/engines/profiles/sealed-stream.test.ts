@@ -14,11 +14,15 @@ const seal = (plain: Buffer, name = 'n'): Promise<Buffer> =>
   buffer(Readable.from(pieces(plain, 10_007)).pipe(new Sealer(key, name)));
 
 /** Returns the bytes that were passed on before the failure, and the failure, if any. */
-async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', under = key) {
+async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', openerKey = key) {
   const parts: Buffer[] = [];
-  const failure = await pipeline(Readable.from(pieces(sealed, pieceBytes)), new Opener(under, name), async source => {
-    for await (const part of source) parts.push(part);
-  }).then(
+  const failure = await pipeline(
+    Readable.from(pieces(sealed, pieceBytes)),
+    new Opener(openerKey, name),
+    async source => {
+      for await (const part of source) parts.push(part);
+    },
+  ).then(
     () => undefined,
     error => error,
   );

@@ -44,7 +44,7 @@ async function* entriesOf(blocks: Blocks): AsyncGenerator<TarEntry, void> {
     if (kind === 'x') pax = parsePax(await blocks.readSmall(ownSize));
     else if (kind === 'g') await blocks.readSmall(ownSize);
     else {
-      const size = pax.has('size') ? wholeNumber(pax.get('size')) : ownSize;
+      const size = pax.has('size') ? parseWholeNumber(pax.get('size')) : ownSize;
       const body = blocks.body(size);
       yield { name: pax.get('path') ?? ownName, kind: KINDS[kind] ?? 'other', size, body };
       for await (const _ of body);
@@ -137,7 +137,7 @@ async function* limitBytes(source: AsyncIterable<Buffer>, bytesMax: number): Asy
 const padding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 
 function parseHeader(block: Buffer): { name: string; kind: string; size: number } {
-  const expectedSum = octal(block.subarray(148, 156));
+  const expectedSum = parseOctal(block.subarray(148, 156));
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
   if (expectedSum !== sum) throw new TarError('a tar header has a wrong checksum');
   const prefix = text(block.subarray(345, 500));
@@ -145,7 +145,7 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
     kind: String.fromCharCode(block.readUInt8(156)),
-    size: octal(block.subarray(124, 136)),
+    size: parseOctal(block.subarray(124, 136)),
   };
 }
 
@@ -153,7 +153,7 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
  * Parses an octal number. Sizes of 8 GiB and more are in the pax header instead. The older binary format for such sizes
  * is not supported, because GNU tar does not use it in pax format.
  */
-const octal = (field: Buffer): number => {
+const parseOctal = (field: Buffer): number => {
   const digits = text(field).trim();
   if (!/^[0-7]+$/.test(digits)) throw new TarError('a tar header has an invalid number');
   return Number.parseInt(digits, 8);
@@ -169,7 +169,7 @@ function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
     const blankAt = bytes.indexOf(0x20, at);
-    const length = wholeNumber(blankAt < 0 ? undefined : bytes.toString('latin1', at, blankAt));
+    const length = parseWholeNumber(blankAt < 0 ? undefined : bytes.toString('latin1', at, blankAt));
     const record = bytes.toString('utf8', blankAt + 1, at + length - 1);
     const equalsAt = record.indexOf('=');
     if (length <= blankAt - at || equalsAt < 0) throw new TarError('a pax header is invalid');
@@ -179,7 +179,7 @@ function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
   return values;
 }
 
-function wholeNumber(digits: string | undefined): number {
+function parseWholeNumber(digits: string | undefined): number {
   const number = Number(digits);
   if (digits === undefined || !/^\d{1,15}$/.test(digits) || !Number.isSafeInteger(number))
     throw new TarError('a tar header has an invalid number');

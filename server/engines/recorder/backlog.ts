@@ -18,16 +18,16 @@ export interface BacklogLimits {
 }
 
 export class Backlog {
-  readonly #sessionMax: number;
-  readonly #hostMax: number;
+  readonly #sessionBytesMax: number;
+  readonly #hostBytesMax: number;
   readonly #bytesBySession = new Map<string, number>();
   readonly #fullSessions = new Set<string>();
   #bytes = 0;
   #isFull = false;
 
   constructor({ sessionBytes = SESSION_BYTES_MAX, hostBytes = HOST_BYTES_MAX }: BacklogLimits = {}) {
-    this.#sessionMax = sessionBytes;
-    this.#hostMax = hostBytes;
+    this.#sessionBytesMax = sessionBytes;
+    this.#hostBytesMax = hostBytes;
   }
 
   get bytes(): number {
@@ -40,15 +40,15 @@ export class Backlog {
     if (remainingBytes > 0) this.#bytesBySession.set(session, remainingBytes);
     else this.#bytesBySession.delete(session);
     this.#bytes += bytes;
-    this.#isFull = isFull(this.#isFull, this.#bytes, this.#hostMax);
-    if (isFull(this.#fullSessions.has(session), remainingBytes, this.#sessionMax)) this.#fullSessions.add(session);
+    this.#isFull = isFull(this.#isFull, this.#bytes, this.#hostBytesMax);
+    if (isFull(this.#fullSessions.has(session), remainingBytes, this.#sessionBytesMax)) this.#fullSessions.add(session);
     else this.#fullSessions.delete(session);
   }
 
   /** Whether the encoding of the session's segments may be delayed. */
   mayHoldBack(session: string): boolean {
     const waitingBytes = this.#bytesBySession.get(session) ?? 0;
-    return waitingBytes < this.#sessionMax * HOLD_BACK_SHARE && this.#bytes < this.#hostMax * HOLD_BACK_SHARE;
+    return waitingBytes < this.#sessionBytesMax * HOLD_BACK_SHARE && this.#bytes < this.#hostBytesMax * HOLD_BACK_SHARE;
   }
 
   isFullFor(session: string): boolean {

@@ -15,7 +15,7 @@ const WATCHED_FPS = 15;
  * because the screencast is started for each frame.
  */
 const PULSED_FPS = 2.5;
-const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
+const SCREENCAST_OPTIONS: JsonObject = { format: 'jpeg', quality: 70 };
 /**
  * Number of frames that Chromium sends before it waits for an acknowledgement. While it waits, it drops every change
  * that is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late.
@@ -37,10 +37,10 @@ const SETTLE_MS = 150;
 /** Replaces `SETTLE_MS` while there are viewers. */
 const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again; it doubles each time. */
-const RESTART_MIN_MS = 100;
-const RESTART_MAX_MS = 2_000;
+const START_RETRY_MIN_MS = 100;
+const START_RETRY_MAX_MS = 2_000;
 /** An acknowledgement reaches the browser within this time. */
-const ARRIVAL_MAX_MS = 20;
+const ACK_TRANSIT_MAX_MS = 20;
 /**
  * A page that has painted nothing is captured after this time at the latest. The time is shorter than a gap that would
  * be reported in the recording.
@@ -66,7 +66,7 @@ export interface CapturedFrame {
    * The distance, in frames, to an earlier frame that had already been handled when this frame was painted. The frames
    * in between may not have been handled by then.
    */
-  readonly ahead: number;
+  readonly framesAhead: number;
 }
 
 /**
@@ -120,7 +120,7 @@ export class Capture implements Closeable {
   /** The number of frames received before the last navigation. */
   #framesBeforeNavigation: number | undefined;
   #startCount = 0;
-  #restartMs = RESTART_MIN_MS;
+  #startRetryMs = START_RETRY_MIN_MS;
   #arrivedMs = Number.NEGATIVE_INFINITY;
   /** Paint time of the newest frame, by the browser's clock. */
   #newestMs = Number.NEGATIVE_INFINITY;
@@ -147,7 +147,7 @@ export class Capture implements Closeable {
   }
 
   /** Call when the first viewer has arrived or the last one has left. */
-  viewersChanged(): void {
+  onViewersChanged(): void {
     if (this.#closing.signal.aborted || this.#inFlightMax === this.#inFlightTarget) return;
     if (this.#isRunning) this.#stop();
     this.#start();
@@ -195,14 +195,14 @@ export class Capture implements Closeable {
     this.#isAwaitingFrame = true;
     this.#inFlightMax = this.#inFlightTarget;
     const startNumber = ++this.#startCount;
-    const startParams = { ...SCREENCAST, maxFramesInFlight: this.#inFlightMax };
+    const startParams = { ...SCREENCAST_OPTIONS, maxFramesInFlight: this.#inFlightMax };
     this.#options.channel.send('Page.startScreencast', startParams).catch(() => this.#retryStart(startNumber));
   }
 
   /** Tries a failed start again. Chromium refuses to start while a page is being created or replaced (measured). */
   async #retryStart(start: number): Promise<void> {
-    await this.#sleep(this.#restartMs);
-    this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
+    await this.#sleep(this.#startRetryMs);
+    this.#startRetryMs = Math.min(this.#startRetryMs * 2, START_RETRY_MAX_MS);
     const isOver = this.#closing.signal.aborted || this.#options.channel.isGone;
     if (!isOver && start === this.#startCount && this.#isRunning) this.#start();
   }
@@ -234,7 +234,7 @@ export class Capture implements Closeable {
     const isNew = !isOutdated && !this.#lastJpeg?.equals(frame.jpeg);
     const startNumber = this.#startCount;
     this.#frameCount++;
-    this.#restartMs = RESTART_MIN_MS;
+    this.#startRetryMs = START_RETRY_MIN_MS;
     const paintedMs = this.#recordArrival(frame);
     if (!isOutdated) this.#advance(frame, isNew);
     const dueMs = this.#dueMs;
@@ -245,7 +245,7 @@ export class Capture implements Closeable {
     if (!this.#isRunning) return this.#start();
     if (startNumber !== this.#startCount) return;
     const gapMs = this.#acknowledge(runNumber) - paintedMs;
-    if (result === 'overmasked' || gapMs > -ARRIVAL_MAX_MS)
+    if (result === 'overmasked' || gapMs > -ACK_TRANSIT_MAX_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
 
@@ -267,7 +267,7 @@ export class Capture implements Closeable {
     return result;
   }
 
-  /** The value of `ahead` for a frame that arrives now. */
+  /** The value of `framesAhead` for a frame that arrives now. */
   get #framesAhead(): number {
     const handledBefore = this.#ackHistory.at(-this.#inFlightMax)?.done ?? this.#framesDoneAtStart;
     return this.#framesBegun - handledBefore + 1;
@@ -373,7 +373,7 @@ function readFrame(
     // Older browsers report only the wall-clock time.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),
-    ahead: framesAhead,
+    framesAhead,
     metadata: {
       offsetTop: numberAt(metadata, 'offsetTop'),
       pageScaleFactor: numberAt(metadata, 'pageScaleFactor'),

@@ -16,7 +16,7 @@ class Host {
   });
 
   end(...sessions: readonly string[]): void {
-    for (const session of sessions) void this.ended.due(session).then(() => this.released.push(session));
+    for (const session of sessions) void this.ended.whenDue(session).then(() => this.released.push(session));
   }
 
   async pass(ms: number): Promise<readonly string[]> {
@@ -58,7 +58,7 @@ test('a requested recording is released even if no processor is free, but other 
   await host.ended.close();
 });
 
-test('the waiting time of a recording and the number of waiting recordings are limited', async () => {
+test('a recording is released after the maximum waiting time, or if it is the oldest of more than 500', async () => {
   const host = new Host();
   host.end('a');
   assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);

@@ -40,7 +40,7 @@ export class EndedRecordings implements Closeable {
   }
 
   /** Resolves when a page of this session, which has ended, should be encoded. */
-  due(session: string): Promise<void> {
+  whenDue(session: string): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
     if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();

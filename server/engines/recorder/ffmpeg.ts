@@ -139,10 +139,10 @@ export class Ffmpeg {
   readonly #turnWaiters: Array<() => void> = [];
   #running = 0;
 
-  constructor(confine: Confinement, path = 'ffmpeg', processLimit = 1) {
+  constructor(confine: Confinement, path = 'ffmpeg', processesMax = 1) {
     this.#confine = confine;
     this.#path = path;
-    this.#processesMax = processLimit;
+    this.#processesMax = processesMax;
   }
 
   /** Encodes segments in one process, each as if it were alone. */

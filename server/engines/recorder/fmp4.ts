@@ -128,10 +128,10 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
  */
 function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
-  const presentFlagBits = moof.readUInt32BE(tfhd.start) & 0xffffff;
+  const presentFlags = moof.readUInt32BE(tfhd.start) & 0xffffff;
   let at = tfhd.start + 8;
   const field = (flag: number, bytes: number): number | undefined => {
-    if (!(presentFlagBits & flag)) return undefined;
+    if (!(presentFlags & flag)) return undefined;
     at += bytes;
     return moof.readUInt32BE(at - 4);
   };

@@ -16,14 +16,14 @@ const SOS = 0xda;
 const DQT = 0xdb;
 const DRI = 0xdd;
 const BLOCK = 8;
-const COEFFICIENTS = 64;
+const COEFFICIENTS_PER_BLOCK = 64;
 /** The DC value of a black block: 8 times the difference between black and medium gray. */
 const BLACK = -1024;
 
 interface Component {
   readonly id: number;
-  readonly across: number;
-  readonly down: number;
+  readonly horizontalSampling: number;
+  readonly verticalSampling: number;
   readonly quantizer: number;
   readonly isLuma: boolean;
   dc: number;
@@ -61,7 +61,7 @@ export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefin
 function readLayout(jpeg: Buffer): Layout | undefined {
   const tables = new Map<number, Uint16Array>();
   const quantizers = new Map<number, number>();
-  const keptSegments: Buffer[] = [];
+  const unchangedSegments: Buffer[] = [];
   const frame = { width: 0, height: 0, components: [] as Component[] };
   for (let at = 2; at + 4 <= jpeg.length && jpeg[at] === 0xff; ) {
     const marker = jpeg[at + 1] ?? 0;
@@ -74,7 +74,7 @@ function readLayout(jpeg: Buffer): Layout | undefined {
             ...frame,
             tables,
             quantizers,
-            unchangedSegments: keptSegments,
+            unchangedSegments,
             scanHead: scanHead(frame.components),
             scanAt: end,
           }
@@ -85,7 +85,7 @@ function readLayout(jpeg: Buffer): Layout | undefined {
       if (marker === DQT) readQuantizers(content, quantizers);
       else if (marker === SOF0) Object.assign(frame, readFrame(content));
       else if (marker === DRI || (marker > SOF0 && marker <= 0xcf)) return undefined;
-      keptSegments.push(jpeg.subarray(at, end));
+      unchangedSegments.push(jpeg.subarray(at, end));
     }
     at = end;
   }
@@ -96,7 +96,15 @@ function readFrame(content: Buffer): { width: number; height: number; components
   const componentCount = content[5] ?? 0;
   const components = Array.from({ length: componentCount }, (_, index): Component => {
     const [id = 0, sampling = 0x11, quantizer = 0] = content.subarray(6 + index * 3, 9 + index * 3);
-    return { id, across: sampling >> 4, down: sampling & 15, quantizer, isLuma: index === 0, dc: 0, ac: 0 };
+    return {
+      id,
+      horizontalSampling: sampling >> 4,
+      verticalSampling: sampling & 15,
+      quantizer,
+      isLuma: index === 0,
+      dc: 0,
+      ac: 0,
+    };
   });
   return { height: content.readUInt16BE(1), width: content.readUInt16BE(3), components };
 }
@@ -104,9 +112,9 @@ function readFrame(content: Buffer): { width: number; height: number; components
 function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
   for (let at = 0; at < content.length; ) {
     const counts = content.subarray(at + 1, at + 17);
-    const symbols = counts.reduce((sum, count) => sum + count, 0);
-    tables.set(content[at] ?? 0, tableOf(counts, content.subarray(at + 17, at + 17 + symbols)));
-    at += 17 + symbols;
+    const symbolCount = counts.reduce((sum, count) => sum + count, 0);
+    tables.set(content[at] ?? 0, tableOf(counts, content.subarray(at + 17, at + 17 + symbolCount)));
+    at += 17 + symbolCount;
   }
 }
 
@@ -116,7 +124,7 @@ function readQuantizers(content: Buffer, quantizers: Map<number, number>): void 
     const precisionAndId = content[at] ?? 0;
     const is16Bit = precisionAndId >> 4 === 1;
     quantizers.set(precisionAndId & 15, is16Bit ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
-    at += 1 + COEFFICIENTS * (is16Bit ? 2 : 1);
+    at += 1 + COEFFICIENTS_PER_BLOCK * (is16Bit ? 2 : 1);
   }
 }
 
@@ -148,10 +156,10 @@ function recode(
 ): Buffer {
   const reader = new BitReader(scan);
   const writer = new BitWriter(scan.length + scan.length / 2);
-  const across = Math.max(...components.map(one => one.across));
-  const down = Math.max(...components.map(one => one.down));
-  const unitsAcross = Math.ceil(width / (BLOCK * across));
-  const unitsDown = Math.ceil(height / (BLOCK * down));
+  const maxHorizontalSampling = Math.max(...components.map(one => one.horizontalSampling));
+  const maxVerticalSampling = Math.max(...components.map(one => one.verticalSampling));
+  const unitsAcross = Math.ceil(width / (BLOCK * maxHorizontalSampling));
+  const unitsDown = Math.ceil(height / (BLOCK * maxVerticalSampling));
   const coders = components.map(component => {
     const dc = tables.get(component.dc);
     const ac = tables.get(0x10 | component.ac);
@@ -159,8 +167,11 @@ function recode(
     const black = component.isLuma ? Math.round(BLACK / (quantizers.get(component.quantizer) ?? 1)) : 0;
     const codes = component.isLuma ? standardCodes.luma : standardCodes.chroma;
     const grid = {
-      ...{ width: (BLOCK * across) / component.across, height: (BLOCK * down) / component.down },
-      ...{ across: unitsAcross * component.across, down: unitsDown * component.down },
+      ...{
+        width: (BLOCK * maxHorizontalSampling) / component.horizontalSampling,
+        height: (BLOCK * maxVerticalSampling) / component.verticalSampling,
+      },
+      ...{ across: unitsAcross * component.horizontalSampling, down: unitsDown * component.verticalSampling },
     };
     const covered = coveredBlocks(rects, grid);
     return { ...component, dc, ac, black, codes, grid, covered, readDc: 0, writtenDc: 0 };
@@ -169,15 +180,15 @@ function recode(
     const column = unit % unitsAcross;
     const row = (unit - column) / unitsAcross;
     for (const coder of coders)
-      for (let block = 0; block < coder.across * coder.down; block++) {
-        const x = column * coder.across + (block % coder.across);
-        const y = row * coder.down + Math.floor(block / coder.across);
+      for (let block = 0; block < coder.horizontalSampling * coder.verticalSampling; block++) {
+        const x = column * coder.horizontalSampling + (block % coder.horizontalSampling);
+        const y = row * coder.verticalSampling + Math.floor(block / coder.horizontalSampling);
         const isCovered = coder.covered[y * coder.grid.across + x] === 1;
-        coder.readDc += reader.readSigned(reader.symbol(coder.dc));
+        coder.readDc += reader.readSigned(reader.readSymbol(coder.dc));
         const value = isCovered ? coder.black : coder.readDc;
-        writer.coefficient(coder.codes.dc, 0, value - coder.writtenDc);
+        writer.writeCoefficient(coder.codes.dc, 0, value - coder.writtenDc);
         coder.writtenDc = value;
-        recodeRest(reader, writer, coder.ac, coder.codes.ac, isCovered);
+        recodeAcCoefficients(reader, writer, coder.ac, coder.codes.ac, isCovered);
       }
   }
   return writer.finish();
@@ -186,24 +197,24 @@ function recode(
 const END_OF_BLOCK = 0x00;
 const SIXTEEN_ZEROS = 0xf0;
 
-function recodeRest(
+function recodeAcCoefficients(
   reader: BitReader,
   writer: BitWriter,
   table: Uint16Array,
   codes: HuffmanCode,
   isCovered: boolean,
 ): void {
-  for (let at = 1; at < COEFFICIENTS; at++) {
-    const symbol = reader.symbol(table);
+  for (let at = 1; at < COEFFICIENTS_PER_BLOCK; at++) {
+    const symbol = reader.readSymbol(table);
     const bits = symbol & 15;
     const isSpecial = bits === 0;
     const value = isSpecial ? 0 : reader.readBits(bits);
-    if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.symbol(codes, symbol, value, bits);
+    if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.writeSymbol(codes, symbol, value, bits);
     if (isSpecial && symbol !== SIXTEEN_ZEROS) break;
     at += symbol >> 4;
-    if (at >= COEFFICIENTS - 1 && !isCovered) return; // no end-of-block after the last coefficient
+    if (at >= COEFFICIENTS_PER_BLOCK - 1 && !isCovered) return; // no end-of-block after the last coefficient
   }
-  writer.symbol(codes, END_OF_BLOCK, 0, 0);
+  writer.writeSymbol(codes, END_OF_BLOCK, 0, 0);
 }
 
 /** The blocks of one component. */

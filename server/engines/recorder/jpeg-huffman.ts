@@ -35,7 +35,7 @@ export class BitReader {
     this.#bytes = bytes;
   }
 
-  symbol(table: Uint16Array): number {
+  readSymbol(table: Uint16Array): number {
     this.#fillBits();
     const tableEntry = table[(this.#bitBuffer >>> (this.#bitCount - 16)) & 0xffff] ?? 0;
     const length = tableEntry >> 8;
@@ -83,13 +83,13 @@ export class BitWriter {
   }
 
   /** Writes a coefficient that follows `zeros` zeros: the symbol, and the bits of its signed value. */
-  coefficient(code: HuffmanCode, zeros: number, value: number): void {
+  writeCoefficient(code: HuffmanCode, zeros: number, value: number): void {
     const magnitude = Math.abs(value);
     const bits = magnitude === 0 ? 0 : 32 - Math.clz32(magnitude);
-    this.symbol(code, (zeros << 4) | bits, value < 0 ? value + (1 << bits) - 1 : value, bits);
+    this.writeSymbol(code, (zeros << 4) | bits, value < 0 ? value + (1 << bits) - 1 : value, bits);
   }
 
-  symbol({ codes, lengths }: HuffmanCode, symbol: number, value: number, bits: number): void {
+  writeSymbol({ codes, lengths }: HuffmanCode, symbol: number, value: number, bits: number): void {
     const length = lengths[symbol] ?? 0;
     if (length === 0) throw new Error(`the standard Huffman table has no code for the symbol ${symbol}`);
     this.#put(codes[symbol] ?? 0, length);
@@ -121,7 +121,7 @@ export class BitWriter {
 // ---- the standard codes --------------------------------------------------------------------------------------------
 
 const DC_SYMBOLS = '000102030405060708090a0b';
-const STANDARD = [
+const STANDARD_TABLES = [
   { id: 0x00, counts: '00010501010101010100000000000000', symbols: DC_SYMBOLS },
   {
     id: 0x10,
@@ -144,7 +144,7 @@ const STANDARD = [
 function codeOf(tableId: number): HuffmanCode {
   const codes = new Uint16Array(256);
   const lengths = new Uint8Array(256);
-  const table = STANDARD.find(({ id }) => id === tableId);
+  const table = STANDARD_TABLES.find(({ id }) => id === tableId);
   let code = 0;
   let symbolIndex = 0;
   for (let length = 1; table && length <= 16; length++) {
@@ -159,7 +159,9 @@ function codeOf(tableId: number): HuffmanCode {
 }
 
 function tablesSegment(): Buffer {
-  const content = Buffer.concat(STANDARD.flatMap(({ id, counts, symbols }) => [Buffer.from([id]), counts, symbols]));
+  const content = Buffer.concat(
+    STANDARD_TABLES.flatMap(({ id, counts, symbols }) => [Buffer.from([id]), counts, symbols]),
+  );
   const head = Buffer.from([0xff, 0xc4, 0, 0]);
   head.writeUInt16BE(content.length + 2, 2);
   return Buffer.concat([head, content]);

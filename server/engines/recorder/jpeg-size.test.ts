@@ -26,7 +26,7 @@ test('returns no size if the frame header, the scan, the end marker or the heigh
   assert.equal(jpegSize(Buffer.alloc(0)), undefined);
 });
 
-test('stops reading a header that has no end', () => {
+test('returns no size if too many segments come before the first scan', () => {
   assert.equal(jpegSize(jpeg('ffe00000'.repeat(100), frame(64, 48), SCAN)), undefined);
 });
 

@@ -22,12 +22,12 @@ function openTab() {
     },
   };
   let shown = 0;
-  const shows = async (frame: string): Promise<void> => {
+  const emitFrame = async (frame: string): Promise<void> => {
     const metadata = { timestamp: ++shown, monotonicTimestamp: shown };
     report('Page.screencastFrame', { data: '', sessionId: shown, metadata }, Buffer.from(frame));
     await setImmediate();
   };
-  return { tab, shows };
+  return { tab, shows: emitFrame };
 }
 
 /** Blackens all waiting pictures when a test calls `finish`. */
@@ -49,7 +49,7 @@ test('masks the frames of a hand-off that starts while frames of the previous ha
   const liveFrames = new LiveFrames({ sessionOf: () => undefined }, new ManualClock(), workers as unknown as Workers);
   const { tab, shows } = openTab();
   const seen: LiveFrame[] = [];
-  const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
+  const subscription = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
   await liveFrames.cover(SESSION, true);
   await shows('of the first');
   const ended = liveFrames.cover(SESSION, false);
@@ -65,7 +65,7 @@ test('masks the frames of a hand-off that starts while frames of the previous ha
       ['black', true],
     ],
   );
-  await watching.close();
+  await subscription.close();
 });
 
 test('shows a page without a recording to the viewer in control, and blackens it for other viewers if the session has masks', async () => {
@@ -76,32 +76,32 @@ test('shows a page without a recording to the viewer in control, and blackens it
     const liveFrames = new LiveFrames(recorder, new ManualClock(), workers as unknown as Workers);
     const { tab, shows } = openTab();
     const seen: LiveFrame[] = [];
-    const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
+    const subscription = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
     await shows('password');
     await workers.finish();
     assert.deepEqual(
-      seen.map(({ jpeg, unmasked, isUnknown }) => [jpeg.toString(), unmasked.toString(), isUnknown]),
+      seen.map(({ jpeg, unmasked, isMaskUnknown }) => [jpeg.toString(), unmasked.toString(), isMaskUnknown]),
       [[hasMasks ? 'black' : 'password', 'password', hasMasks]],
     );
-    await watching.close();
+    await subscription.close();
   }
 });
 
 test('blackens the screenshot of a page that waits to be recorded, even if the page does not respond', async () => {
   const workers = new SlowWorkers();
-  const mask = { still: () => Promise.reject(new Error('the page does not respond')) };
+  const mask = { maskStill: () => Promise.reject(new Error('the page does not respond')) };
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => mask, hasSecrets: false, hasMasks: true };
   const recorder = { sessionOf: () => recording } as unknown as Recorder;
   const liveFrames = new LiveFrames(recorder, new ManualClock(), workers as unknown as Workers);
   const data = Buffer.from('password').toString('base64');
   const send = async () => ({ data, cssVisualViewport: { clientWidth: 800, clientHeight: 600 } });
   const seen: LiveFrame[] = [];
-  const watching = liveFrames.watch(SESSION, { ...openTab().tab, send }, frame => seen.push(frame));
+  const subscription = liveFrames.watch(SESSION, { ...openTab().tab, send }, frame => seen.push(frame));
   await setImmediate();
   await workers.finish();
   assert.deepEqual(
-    seen.map(({ jpeg, unmasked, isUnknown }) => [jpeg.toString(), unmasked.toString(), isUnknown]),
+    seen.map(({ jpeg, unmasked, isMaskUnknown }) => [jpeg.toString(), unmasked.toString(), isMaskUnknown]),
     [['black', 'password', true]],
   );
-  await watching.close();
+  await subscription.close();
 });

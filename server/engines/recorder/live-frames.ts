@@ -7,7 +7,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { Capture } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import { Hub } from './hub.ts';
-import { blackedOut, type PageMask, type StillImage, withoutMask } from './page-mask.ts';
+import { blacken, type PageMask, type StillImage, withoutMask } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
 /** Time limit for the screenshot of a background tab, which paints no frames. */
@@ -23,7 +23,7 @@ export interface LiveFrame {
    * Whether it is unknown what must be masked, because the page is not recorded. The whole picture is then masked for
    * everybody except the person who has control.
    */
-  readonly isUnknown: boolean;
+  readonly isMaskUnknown: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -57,11 +57,11 @@ export class LiveFrames {
    * Makes the pictures of the session black, or stops doing so. Used while a person has control of the session.
    * Pictures that were taken during this time stay black.
    */
-  async cover(session: string, isToBeCovered: boolean): Promise<void> {
+  async cover(session: string, shouldCover: boolean): Promise<void> {
     const captures = [...this.#ownCaptures.values()]
       .filter(one => one.session === session)
       .map(({ capture }) => capture);
-    if (isToBeCovered) this.#coveredSessions.set(session, {});
+    if (shouldCover) this.#coveredSessions.set(session, {});
     else {
       const coverToken = this.#coveredSessions.get(session);
       for (const capture of captures) capture.refresh();
@@ -79,14 +79,14 @@ export class LiveFrames {
     const recordedHub = recording?.hubOfTarget(target.id);
     // A separate screencast would show secrets that are masked in the recording of the other pages.
     if (!recordedHub && recording?.hasSecrets) return { close: () => {} };
-    const isUnknown = !recordedHub && recording?.hasMasks === true;
-    const hub = recordedHub ?? this.#ownCaptureOf(session, target, isUnknown).hub;
+    const isMaskUnknown = !recordedHub && recording?.hasMasks === true;
+    const hub = recordedHub ?? this.#ownCaptureOf(session, target, isMaskUnknown).hub;
     const subscription = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
       onPicture({
         jpeg,
         unmasked,
         isCovered,
-        isUnknown,
+        isMaskUnknown,
         width: metadata.deviceWidth || width,
         height: metadata.deviceHeight || height,
       }),
@@ -94,8 +94,8 @@ export class LiveFrames {
     if (!hub.newestFrame) {
       // A picture that is black for everybody without control needs no mask, so it does not matter whether the page
       // responds.
-      const mask = isUnknown ? undefined : recording?.maskOfTarget(target.id);
-      void this.#screenshot(session, target, hub, { mask, isUnknown }, onPicture);
+      const mask = isMaskUnknown ? undefined : recording?.maskOfTarget(target.id);
+      void this.#screenshot(session, target, hub, { mask, isMaskUnknown }, onPicture);
     }
     return {
       close: () => {
@@ -115,7 +115,7 @@ export class LiveFrames {
     return newest?.jpeg;
   }
 
-  #ownCaptureOf(session: string, target: TargetChannel, isUnknown: boolean): OwnCapture {
+  #ownCaptureOf(session: string, target: TargetChannel, isMaskUnknown: boolean): OwnCapture {
     const existing = this.#ownCaptures.get(target.id);
     if (existing) return existing;
     const hub = new Hub();
@@ -125,7 +125,7 @@ export class LiveFrames {
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
         const isCovered = this.#coveredSessions.has(session);
-        const maskedJpeg = isCovered || isUnknown ? await blackedOut(jpeg, this.#workers, session) : jpeg;
+        const maskedJpeg = isCovered || isMaskUnknown ? await blacken(jpeg, this.#workers, session) : jpeg;
         if (!maskedJpeg) return 'rejected';
         const { deviceWidth: width, deviceHeight: height } = metadata;
         hub.show({ jpeg: maskedJpeg, unmasked: jpeg, isCovered, at, metadata, width, height });
@@ -148,22 +148,22 @@ export class LiveFrames {
     session: string,
     target: TargetChannel,
     hub: Hub,
-    { mask, isUnknown }: { readonly mask: PageMask | undefined; readonly isUnknown: boolean },
+    { mask, isMaskUnknown }: { readonly mask: PageMask | undefined; readonly isMaskUnknown: boolean },
     onPicture: (frame: LiveFrame) => void,
   ): Promise<void> {
     try {
       const takeScreenshot = (): Promise<StillImage> => screenshotOf(target);
       const wasCovered = this.#coveredSessions.has(session);
-      const takenImage = mask ? await mask.still(takeScreenshot) : withoutMask(await takeScreenshot());
+      const takenImage = mask ? await mask.maskStill(takeScreenshot) : withoutMask(await takeScreenshot());
       const isCovered = wasCovered || this.#coveredSessions.has(session);
       const shownJpeg =
-        takenImage && (isCovered || isUnknown)
-          ? await blackedOut(takenImage.jpeg, this.#workers, session)
+        takenImage && (isCovered || isMaskUnknown)
+          ? await blacken(takenImage.jpeg, this.#workers, session)
           : takenImage?.jpeg;
       if (!takenImage || !shownJpeg || hub.newestFrame) return;
       const shownImage = { ...takenImage, jpeg: shownJpeg };
       const { deviceWidth: width, deviceHeight: height } = shownImage.metadata;
-      onPicture({ jpeg: shownImage.jpeg, unmasked: shownImage.unmasked, isCovered, isUnknown, width, height });
+      onPicture({ jpeg: shownImage.jpeg, unmasked: shownImage.unmasked, isCovered, isMaskUnknown, width, height });
     } catch {
       // A page that does not respond gets no picture.
     }

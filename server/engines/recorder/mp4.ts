@@ -80,12 +80,12 @@ function moov(
   return box('moov', [mvhd, box('trak', [tkhd, box('mdia', [mdhd, hdlr, minf])])]);
 }
 
-function sampleTable(description: Buffer, pieces: readonly Mp4Segment[], firstFrameAt: number): Buffer {
-  const durations = runLengths(pieces.flatMap(({ durationsMs }) => durationsMs));
-  const sizes = pieces.flatMap(({ sizes }) => sizes);
-  const counts = runLengths(pieces.map(({ sizes }) => sizes.length));
-  const keys = sumsBefore(pieces.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
-  const chunks = sumsBefore(pieces.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
+function sampleTable(description: Buffer, mp4Segments: readonly Mp4Segment[], firstFrameAt: number): Buffer {
+  const durations = runLengths(mp4Segments.flatMap(({ durationsMs }) => durationsMs));
+  const sizes = mp4Segments.flatMap(({ sizes }) => sizes);
+  const counts = runLengths(mp4Segments.map(({ sizes }) => sizes.length));
+  const keys = sumsBefore(mp4Segments.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
+  const chunks = sumsBefore(mp4Segments.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
   const chunkStarts = sumsBefore(counts.map(({ count }) => count));
   return box('stbl', [
     description,

@@ -172,16 +172,16 @@ export class PageFolder {
 
 export class SegmentWriter {
   readonly #file: FileHandle;
-  readonly #onGrowth: (bytes: number) => void;
+  readonly #onWritten: (bytes: number) => void;
   #head: Buffer | undefined;
   #bytes: number;
 
   /** `bytes`: the length of the file. */
-  constructor(file: FileHandle, head: Buffer | undefined, bytes: number, onGrowth: (bytes: number) => void) {
+  constructor(file: FileHandle, head: Buffer | undefined, bytes: number, onWritten: (bytes: number) => void) {
     this.#file = file;
     this.#head = head;
     this.#bytes = bytes;
-    this.#onGrowth = onGrowth;
+    this.#onWritten = onWritten;
   }
 
   /** Appends a frame with one write. If the server is killed, only the last frame can be incomplete. */
@@ -199,7 +199,7 @@ export class SegmentWriter {
     }
     this.#head = undefined;
     this.#bytes += bytes;
-    this.#onGrowth(this.#bytes);
+    this.#onWritten(this.#bytes);
   }
 
   close(): Promise<void> {

@@ -19,7 +19,7 @@ function frameAt(browserMs: number): CapturedFrame {
   const jpeg = Buffer.concat([header, Buffer.from([++frames]), Buffer.from('ffd9', 'hex')]);
   const metadata = { offsetTop: 0, pageScaleFactor: 1, deviceWidth: 0, deviceHeight: 0 };
   return {
-    ...{ jpeg, browserMs, at: new Date(browserMs), ahead: 1 },
+    ...{ jpeg, browserMs, at: new Date(browserMs), framesAhead: 1 },
     metadata: { ...metadata, scrollOffsetX: 0, scrollOffsetY: 0 },
   };
 }

@@ -211,7 +211,7 @@ export class PageJournal {
     const atMs = this.#lastFrame
       ? Math.max(paintedMs, this.#openSegment?.segment.startMs ?? this.#closedMs, this.#lastFrame.frame.atMs + 1)
       : Math.max(0, paintedMs - LEAD_MAX_MS);
-    if (this.#openSegment && !sameSize(this.#openSegment.size, size)) await this.#close(atMs);
+    if (this.#openSegment && !isSameSize(this.#openSegment.size, size)) await this.#close(atMs);
     if (!this.#openSegment) await this.#begin(atMs, size);
     await this.#append({ atMs, jpeg }, size);
   }
@@ -343,4 +343,4 @@ export class PageJournal {
   }
 }
 
-const sameSize = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;
+const isSameSize = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;

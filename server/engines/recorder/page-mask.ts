@@ -76,7 +76,7 @@ export class PageMask {
 
   readonly mask: Mask = async frame => {
     if (this.#options.isCovered()) {
-      const jpeg = await blackedOut(frame.jpeg, this.#options.workers, this.#options.session);
+      const jpeg = await blacken(frame.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { jpeg, isOvermasked: false };
     }
     const unchangedFrame = { jpeg: frame.jpeg, isOvermasked: false };
@@ -84,7 +84,7 @@ export class PageMask {
     const currentRects = await this.#documentFieldRects().catch(() => undefined);
     if (!currentRects) return undefined;
     // The oldest of the kept positions were read before the frame was painted.
-    this.#fieldRects = [...this.#fieldRects.slice(-frame.ahead), currentRects];
+    this.#fieldRects = [...this.#fieldRects.slice(-frame.framesAhead), currentRects];
     const rects = this.#fieldRects.reduce(mergeRects);
     if (rects.length === 0) return unchangedFrame;
     const jpeg = await this.#paint(frame, rects);
@@ -94,10 +94,10 @@ export class PageMask {
   };
 
   /** Takes a picture and masks it. Returns undefined if the picture must not be shown. */
-  async still(takeStill: () => Promise<StillImage>): Promise<MaskedStill | undefined> {
+  async maskStill(takeStill: () => Promise<StillImage>): Promise<MaskedStill | undefined> {
     if (this.#options.isCovered()) {
       const stillImage = await takeStill();
-      const jpeg = await blackedOut(stillImage.jpeg, this.#options.workers, this.#options.session);
+      const jpeg = await blacken(stillImage.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { ...stillImage, jpeg, unmasked: stillImage.jpeg };
     }
     if (this.#options.kind === 'none') return withoutMask(await takeStill());
@@ -122,8 +122,8 @@ export class PageMask {
    * Hides everything that is masked in the documents of the page, or shows it again. Returns false if any of it was
    * visible while it should have been hidden.
    */
-  async cover(isToBeCovered: boolean): Promise<boolean> {
-    const coverResults = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
+  async cover(shouldCover: boolean): Promise<boolean> {
+    const coverResults = await Promise.all([...this.#targets.values()].map(target => target.cover(shouldCover)));
     return coverResults.every(Boolean);
   }
 
@@ -136,7 +136,7 @@ export class PageMask {
     if (!pixelRects) return undefined;
     const { workers, session } = this.#options;
     const input = { jpeg: frame.jpeg, rects: pixelRects };
-    const { jpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
+    const { jpeg } = await workers.run(BLACKOUT, input, { owner: session }).catch(() => ({ jpeg: undefined }));
     return jpeg && Buffer.from(jpeg.buffer);
   }
 
@@ -171,10 +171,10 @@ export class PageMask {
     const origin = { x: 0, y: 0 };
     for (let inner = channel; inner.parent && inner.kind !== 'page'; inner = inner.parent) {
       const owner = await request(inner.parent, 'DOM.getFrameOwner', { frameId: inner.id });
-      const [quad] = await quadsOf(inner.parent, { backendNodeId: owner.backendNodeId ?? 0 });
-      if (!quad) throw new Error('the out-of-process frame has no layout in its parent');
-      origin.x += quad.x;
-      origin.y += quad.y;
+      const [rect] = await rectsOfNode(inner.parent, { backendNodeId: owner.backendNodeId ?? 0 });
+      if (!rect) throw new Error('the out-of-process frame has no layout in its parent');
+      origin.x += rect.x;
+      origin.y += rect.y;
     }
     return origin;
   }
@@ -182,7 +182,7 @@ export class PageMask {
 
 class MaskedTarget {
   readonly channel: TargetChannel;
-  readonly #masksAllFields: boolean;
+  readonly #shouldMaskAllFields: boolean;
   readonly #secrets: Pick<SecretTexts, 'forms'>;
   /** Isolated execution contexts, by frame id. */
   #worlds = new Map<string, number>();
@@ -190,21 +190,21 @@ class MaskedTarget {
 
   constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'forms'>) {
     this.channel = channel;
-    this.#masksAllFields = kind === 'all';
+    this.#shouldMaskAllFields = kind === 'all';
     this.#secrets = secrets;
     channel.on(method => {
       if (method.startsWith('Page.frame')) this.#areWorldsKnown = false;
     });
     channel.post('Page.enable');
     channel.post('Page.addScriptToEvaluateOnNewDocument', {
-      source: watchFields(this.#masksAllFields),
+      source: watchFields(this.#shouldMaskAllFields),
       worldName: WORLD_NAME,
       runImmediately: true,
     });
   }
 
   get #script(): string {
-    return watchFields(this.#masksAllFields, this.#secrets.forms);
+    return watchFields(this.#shouldMaskAllFields, this.#secrets.forms);
   }
 
   /**
@@ -213,8 +213,8 @@ class MaskedTarget {
    */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
-    for (const world of this.#worlds.values()) {
-      const outcome = await typeText(this.channel, world, watchFields(this.#masksAllFields), typing);
+    for (const contextId of this.#worlds.values()) {
+      const outcome = await typeText(this.channel, contextId, watchFields(this.#shouldMaskAllFields), typing);
       if (outcome) return outcome;
     }
     return undefined;
@@ -224,9 +224,9 @@ class MaskedTarget {
    * Covers or uncovers the fields in all documents. When covering, tries again if a document is replaced in the
    * meantime.
    */
-  async cover(isToBeCovered: boolean): Promise<boolean> {
+  async cover(shouldCover: boolean): Promise<boolean> {
     const secrets = this.#secrets.forms;
-    const callExpression = `globalThis.${isToBeCovered ? COVER_FUNCTION : UNCOVER_FUNCTION}(${JSON.stringify(secrets)})`;
+    const callExpression = `globalThis.${shouldCover ? COVER_FUNCTION : UNCOVER_FUNCTION}(${JSON.stringify(secrets)})`;
     const coverAll = async (): Promise<boolean> => {
       await this.#findWorlds();
       const evaluations = [...this.#worlds.values()].map(async contextId => {
@@ -238,7 +238,7 @@ class MaskedTarget {
     };
     return coverAll().catch(error => {
       if (this.channel.isGone) return true;
-      if (isToBeCovered) return coverAll();
+      if (shouldCover) return coverAll();
       throw error;
     });
   }
@@ -301,7 +301,7 @@ class MaskedTarget {
     if (typeof objectId !== 'string') return [];
     const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(offsets) ? offsets.map(Number) : [];
     try {
-      const rects = await quadsOf(this.channel, { objectId });
+      const rects = await rectsOfNode(this.channel, { objectId });
       return rects.map(rect => union(translate(rect, { x: left, y: top }), translate(rect, { x: right, y: bottom })));
     } finally {
       this.channel.post('Runtime.releaseObject', { objectId });
@@ -313,9 +313,9 @@ class MaskedTarget {
  * Returns the picture with all pixels black. Returns undefined if the workers are overloaded; the picture must then not
  * be kept.
  */
-export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
+export async function blacken(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [WHOLE_PAGE] };
-  const { jpeg: blackJpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
+  const { jpeg: blackJpeg } = await workers.run(BLACKOUT, input, { owner: session }).catch(() => ({ jpeg: undefined }));
   return blackJpeg && Buffer.from(blackJpeg.buffer);
 }
 
@@ -330,15 +330,15 @@ async function scrollOf(page: TargetChannel): Promise<Point> {
 }
 
 /** Returns the rectangles of a node, or none if the node has no layout. */
-async function quadsOf(channel: TargetChannel, node: JsonObject): Promise<readonly Rect[]> {
+async function rectsOfNode(channel: TargetChannel, node: JsonObject): Promise<readonly Rect[]> {
   const { quads } = await request(channel, 'DOM.getContentQuads', node).catch((error: unknown): JsonObject => {
     if (error instanceof Error && /layout object|compute content quads|box model/i.test(error.message)) return {};
     throw error;
   });
-  return (Array.isArray(quads) ? quads : []).flatMap(quad => boxOf(quad) ?? []);
+  return (Array.isArray(quads) ? quads : []).flatMap(quad => boundingRectOf(quad) ?? []);
 }
 
-function boxOf(quad: unknown): Rect | undefined {
+function boundingRectOf(quad: unknown): Rect | undefined {
   if (!Array.isArray(quad) || !quad.every(value => typeof value === 'number')) return undefined;
   const [xs, ys] = [quad.filter((_, index) => index % 2 === 0), quad.filter((_, index) => index % 2 === 1)];
   const [x, y] = [Math.min(...xs), Math.min(...ys)];

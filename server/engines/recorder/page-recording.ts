@@ -49,7 +49,7 @@ export type PauseReason = 'disk_full' | 'backlog' | 'handoff';
 export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
   readonly path: string;
-  readonly encodes: EncodeQueue;
+  readonly encodeQueue: EncodeQueue;
   /** Whether segments of the page may be held back and encoded together. */
   readonly mayHold: () => boolean;
   /** Called when the page has ended. Resolves when the remaining segments should be encoded. */
@@ -65,14 +65,14 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly unstoredRecordings: Set<PageRecording>;
 }
 
-/** When a page appeared. If its recording began later, `waited` is the reason. */
+/** When a page appeared. If its recording began later, `waitReason` is the reason. */
 export interface Appearance {
   readonly at: Date;
-  readonly waited?: 'too_many_at_once';
+  readonly waitReason?: 'too_many_at_once';
 }
 
 export class PageRecording {
-  readonly hub = new Hub(() => this.#capture?.viewersChanged());
+  readonly hub = new Hub(() => this.#capture?.onViewersChanged());
   readonly #options: PageRecordingOptions;
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
@@ -87,15 +87,15 @@ export class PageRecording {
   /** Why there is no frame for the time before the first frame. */
   #initialGap: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
-  #isEnding = false;
+  #hasEnded = false;
   readonly #whenSettled = Promise.withResolvers<void>();
 
   constructor(options: PageRecordingOptions, appearance: Appearance) {
     this.#options = options;
     this.#appearance = appearance;
-    const { id, sink, unstoredRecordings: unstoredPages, clock } = options;
+    const { id, sink, unstoredRecordings, clock } = options;
     this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appearance.at.getTime());
-    unstoredPages.add(this);
+    unstoredRecordings.add(this);
     this.#folder = new PageFolder(options.path, options.onGrowth);
     this.#pipeline = new Pipeline({
       ...options,
@@ -106,7 +106,7 @@ export class PageRecording {
         reportGap: (fromMs, toMs, why) => sink.span(id, { kind: 'missing', fromMs, toMs, why }),
         done: async () => {
           await sink.done(id);
-          unstoredPages.delete(this);
+          unstoredRecordings.delete(this);
         },
       },
     });
@@ -118,7 +118,7 @@ export class PageRecording {
    */
   static async resume(
     options: PageRecordingOptions,
-    aliveAt: Date,
+    lastAliveAt: Date,
   ): Promise<{ recording: PageRecording; targetId: string } | undefined> {
     const { path, clock, sink, id } = options;
     const note = await new PageFolder(path).note();
@@ -130,7 +130,7 @@ export class PageRecording {
       throw error;
     });
     recording.#journal = journal;
-    const gapStartMs = Math.max(journal.lastFrameMs, aliveAt.getTime() - note.startedAt.getTime());
+    const gapStartMs = Math.max(journal.lastFrameMs, lastAliveAt.getTime() - note.startedAt.getTime());
     recording.#pipeline.runInOrder(() => sink.endSpans(id, gapStartMs));
     return { recording, targetId: note.targetId };
   }
@@ -187,7 +187,7 @@ export class PageRecording {
   }
 
   get hasEnded(): boolean {
-    return this.#isEnding;
+    return this.#hasEnded;
   }
 
   /** Resolves when everything is stored, or when nothing more will be stored. */
@@ -200,8 +200,8 @@ export class PageRecording {
    * encoded later.
    */
   async end(atMs?: number): Promise<void> {
-    if (this.#isEnding) return;
-    this.#isEnding = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#capture?.close();
     const journal = await this.#journalIfAny();
     if (!journal) {
@@ -258,7 +258,7 @@ export class PageRecording {
     if (!maskedFrame || !size) return 'rejected';
     const { jpeg, isOvermasked } = maskedFrame;
     const result = isOvermasked ? 'overmasked' : 'kept';
-    if (this.#isEnding) return result;
+    if (this.#hasEnded) return result;
     const shownFrame = { ...frame, jpeg };
     this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
     const why = this.#options.reasonToPause();
@@ -276,7 +276,7 @@ export class PageRecording {
    */
   #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
-    if (this.#isEnding || this.#pauseReason) return 'kept';
+    if (this.#hasEnded || this.#pauseReason) return 'kept';
     if (this.#currentSpan?.why === TOO_LARGE || this.#initialGap?.why === TOO_LARGE) return 'kept';
     log.warn('recording.picture_too_large', { ...id });
     if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE);
@@ -317,15 +317,15 @@ export class PageRecording {
    * a gap.
    */
   #reportInitialGap(leadMs: number): void {
-    const { waited } = this.#appearance;
-    const lateGap = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
-    if (waited || this.#initialGap || leadMs >= UNPAINTED_MS)
-      this.#storeSpan({ ...(waited ? lateGap : (this.#initialGap ?? lateGap)), fromMs: 0, toMs: leadMs });
+    const { waitReason } = this.#appearance;
+    const lateGap = { kind: 'missing', why: waitReason ?? 'the page had not been painted yet' } as const;
+    if (waitReason || this.#initialGap || leadMs >= UNPAINTED_MS)
+      this.#storeSpan({ ...(waitReason ? lateGap : (this.#initialGap ?? lateGap)), fromMs: 0, toMs: leadMs });
   }
 
   #setVisible(isVisible: boolean): void {
     this.#isVisible = isVisible;
-    if (this.#isEnding) return;
+    if (this.#hasEnded) return;
     if (isVisible) {
       if (this.#journal && this.#currentSpan?.kind === 'hidden') this.#closeSpan(this.#journal.nowMs);
     } else if (!this.#journal) this.#initialGap ??= { kind: 'hidden', why: 'another tab was in front' };
@@ -333,7 +333,7 @@ export class PageRecording {
   }
 
   #pause(why: PauseReason): void {
-    if (this.#pauseReason || this.#isEnding) return;
+    if (this.#pauseReason || this.#hasEnded) return;
     this.#pauseReason = why;
     if (!this.#journal) {
       this.#initialGap ??= { kind: 'missing', why };

@@ -14,7 +14,7 @@ import type { CompleteRawSegment, PageFolder } from './page-folder.ts';
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 10_000;
 /** Maximum number of attempts to encode a segment. After the last attempt, the segment is reported as missing. */
-const ENCODE_TRIES = 4;
+const ENCODE_ATTEMPTS_MAX = 4;
 /** Maximum number of segments that are held back. */
 const HELD_SEGMENTS_MAX = 5;
 /** Maximum number of segments that are encoded before earlier ones are stored. Further segments wait on the disk. */
@@ -47,7 +47,7 @@ export interface PipelineSink {
 export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: string;
   readonly folder: PageFolder;
-  readonly encodes: EncodeQueue;
+  readonly encodeQueue: EncodeQueue;
   /**
    * Returns true if nobody is watching, and there is room on the disk and in the backlog. Segments may then be held
    * back and encoded together; otherwise they are encoded without delay.
@@ -93,7 +93,7 @@ export class Pipeline implements Closeable {
     const earlierSteps = this.#orderedSteps;
     this.#storeSteps = this.#storeSteps.then(async () => {
       await Promise.all([job.releaseGate.promise, earlierSteps]);
-      await this.#untilDone(() => this.#store(job));
+      await this.#repeatUntilDone(() => this.#store(job));
       this.#releasedJobs.shift();
       this.unstoredCount--;
     });
@@ -124,7 +124,7 @@ export class Pipeline implements Closeable {
    * only after the step has succeeded.
    */
   runInOrder(step: () => Promise<void>): void {
-    this.#orderedSteps = this.#orderedSteps.then(() => this.#untilDone(step));
+    this.#orderedSteps = this.#orderedSteps.then(() => this.#repeatUntilDone(step));
   }
 
   /**
@@ -143,7 +143,7 @@ export class Pipeline implements Closeable {
       this.#storeSteps,
       this.#orderedSteps,
     ]).then(() =>
-      this.#untilDone(async () => {
+      this.#repeatUntilDone(async () => {
         await this.#options.sink.done();
         await this.#options.folder.remove();
       }),
@@ -157,7 +157,7 @@ export class Pipeline implements Closeable {
     await Promise.all([this.#storeSteps, this.#orderedSteps]);
   }
 
-  async #untilDone(step: () => Promise<void>): Promise<void> {
+  async #repeatUntilDone(step: () => Promise<void>): Promise<void> {
     const { signal } = this.#closing;
     for (let waitMs = RETRY_MIN_MS; !signal.aborted; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS))
       try {
@@ -215,17 +215,17 @@ export class Pipeline implements Closeable {
   }
 
   async #encodeWithRetries({ segment, size }: Job): Promise<Fragment | undefined> {
-    const { session, encodes, mayHold, log, clock, folder } = this.#options;
+    const { session, encodeQueue, mayHold, log, clock, folder } = this.#options;
     const { signal } = this.#closing;
     const { startMs, times } = segment;
     const footage = { path: folder.pathOf(segment), times, size };
     for (let attempt = 1; ; attempt++)
       try {
-        return await encodes.encode({ session, footage, isUrgent: !mayHold(), signal });
+        return await encodeQueue.encode({ session, footage, isUrgent: !mayHold(), signal });
       } catch (error) {
         if (signal.aborted || error instanceof EncoderMissing) throw error;
         log.warn('recording.not_encoded', { folder: folder.path, startMs, attempt, reason: reason(error) });
-        if (attempt === ENCODE_TRIES) return undefined;
+        if (attempt === ENCODE_ATTEMPTS_MAX) return undefined;
         await clock.sleep(RETRY_MIN_MS, signal).catch(() => {});
       }
   }

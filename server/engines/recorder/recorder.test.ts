@@ -55,7 +55,7 @@ test('retries a page of an earlier server that could not be read, and stores the
   await recorder.close();
 });
 
-test('continues a live session of which one page cannot be read, and does not record over that page', async () => {
+test('continues a live session if one of its pages cannot be read, and does not record over that page', async () => {
   const data = join(folder, 'adopted');
   const unreadable = join(data, 'session/0/1.0.6000.mkv');
   await mkdir(unreadable, { recursive: true });
@@ -109,7 +109,7 @@ class FakeTarget implements TargetChannel {
   readonly sent: string[] = [];
   isGone = false;
   readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
-  readonly #gone: Array<() => void> = [];
+  readonly #goneListeners: Array<() => void> = [];
 
   constructor(id: string, parent?: TargetChannel) {
     this.id = id;
@@ -136,7 +136,7 @@ class FakeTarget implements TargetChannel {
   }
 
   whenGone(listener: () => void): void {
-    this.#gone.push(listener);
+    this.#goneListeners.push(listener);
   }
 
   paint(): void {
@@ -146,7 +146,7 @@ class FakeTarget implements TargetChannel {
 
   end(): void {
     this.isGone = true;
-    for (const listener of this.#gone) listener();
+    for (const listener of this.#goneListeners) listener();
   }
 }
 

@@ -33,7 +33,7 @@ const TICK_MS = 500;
 /** Free disk space is checked on every 4th tick. Between two checks, a host writes only a few MiB. */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
-const MIN_FREE_BYTES = 512 * 1024 ** 2;
+const FREE_BYTES_MIN = 512 * 1024 ** 2;
 /** A recording counts as watched for this long after it was last requested. */
 const WATCHED_MS = 60_000;
 const ALIVE_FILE = 'alive';
@@ -77,7 +77,7 @@ export class Recorder implements Closeable {
   readonly #endedRecordings: EndedRecordings;
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
-  readonly #unstoredPages = new Set<PageRecording>();
+  readonly #unstoredRecordings = new Set<PageRecording>();
   /**
    * Pages that an earlier server left and that have been resumed, or are being resumed. The set prevents a page from
    * being resumed twice.
@@ -154,15 +154,15 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) {
       await recording.end();
-      for (const page of recording.unreadPages) await this.#finishLeftPage(session, page);
+      for (const page of recording.unreadablePages) await this.#finishLeftoverPage(session, page);
       if (recording.isWatchedNow) this.#endedRecordings.releaseSession(session);
       return;
     }
-    for (const page of await this.#pagesOf(session)) await this.#finishLeftPage(session, page);
+    for (const page of await this.#pagesOf(session)) await this.#finishLeftoverPage(session, page);
   }
 
   /** Ends the recording of a page that a killed server left. */
-  async #finishLeftPage(session: string, page: number): Promise<void> {
+  async #finishLeftoverPage(session: string, page: number): Promise<void> {
     if (this.#isResumed(session, page)) return;
     const pageKey = join(session, String(page));
     this.#resumedPages.add(pageKey);
@@ -193,22 +193,22 @@ export class Recorder implements Closeable {
 
   /** The number of pages that have ended and are not stored yet. */
   get unstoredCount(): number {
-    return [...this.#unstoredPages].filter(page => page.hasEnded).length;
+    return [...this.#unstoredRecordings].filter(page => page.hasEnded).length;
   }
 
   /** Resolves when the recordings of all ended sessions are stored, or the recorder closes. */
   async whenAllSettled(): Promise<void> {
     this.#endedRecordings.releaseAll();
-    await Promise.all([...this.#unstoredPages].filter(page => page.hasEnded).map(page => page.settled));
+    await Promise.all([...this.#unstoredRecordings].filter(page => page.hasEnded).map(page => page.settled));
   }
 
   #endedPagesOf(session: string): readonly PageRecording[] {
-    return [...this.#unstoredPages].filter(page => page.id.session === session && page.hasEnded);
+    return [...this.#unstoredRecordings].filter(page => page.id.session === session && page.hasEnded);
   }
 
   #isResumed(session: string, page: number): boolean {
     if (this.#resumedPages.has(join(session, String(page)))) return true;
-    return [...this.#unstoredPages].some(({ id }) => id.session === session && id.page === page);
+    return [...this.#unstoredRecordings].some(({ id }) => id.session === session && id.page === page);
   }
 
   get #lastAliveAt(): Date {
@@ -225,7 +225,7 @@ export class Recorder implements Closeable {
     this.#closing.abort(new Error('the recorder is closed'));
     await this.#tickLoop;
     for (const session of this.#sessions.values()) session.pause();
-    await Promise.all([...this.#unstoredPages].map(page => page.leave()));
+    await Promise.all([...this.#unstoredRecordings].map(page => page.leave()));
     await this.#endedRecordings.close();
     this.#sessions.clear();
     await this.#aliveFile?.close();
@@ -248,7 +248,7 @@ export class Recorder implements Closeable {
     const { folder, clock } = this.#options;
     if (this.#tickCount++ % TICKS_PER_DISK_CHECK === 0) {
       const { bavail, bsize } = await statfs(folder);
-      this.#isDiskFull = bavail * bsize < MIN_FREE_BYTES;
+      this.#isDiskFull = bavail * bsize < FREE_BYTES_MIN;
     }
     // The time always has the same number of digits. A reader therefore sees either the old time or the new one, never
     // a mix.
@@ -280,9 +280,9 @@ export class Recorder implements Closeable {
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
-      encodes: this.#encodeQueue,
+      encodeQueue: this.#encodeQueue,
       mayHold: () => this.#mayHold(session),
-      whenDue: () => this.#endedRecordings.due(session),
+      whenDue: () => this.#endedRecordings.whenDue(session),
       sink,
       clock,
       log,
@@ -294,13 +294,13 @@ export class Recorder implements Closeable {
         return why;
       },
       onGrowth: bytes => this.#backlog.recordChange(session, bytes),
-      unstoredRecordings: this.#unstoredPages,
+      unstoredRecordings: this.#unstoredRecordings,
     };
   }
 }
 
 /** A page that is recorded, or waits to be recorded. */
-interface ShownPage {
+interface RecordablePage {
   readonly target: TargetChannel;
   readonly page: number;
   readonly mask: PageMask;
@@ -315,7 +315,7 @@ export class SessionRecording {
    * The pages whose earlier recordings could not be read. They are not recorded until the session ends, because a new
    * recording would be written over the earlier one.
    */
-  readonly unreadPages = new Set<number>();
+  readonly unreadablePages = new Set<number>();
   readonly #options: SessionRecordingOptions;
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
@@ -324,7 +324,7 @@ export class SessionRecording {
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
   #newestEndedFrame: Frame | undefined;
-  readonly #waitingPages: Array<ShownPage & { readonly at: Date }> = [];
+  readonly #waitingPages: Array<RecordablePage & { readonly at: Date }> = [];
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #isPaused = false;
@@ -342,14 +342,14 @@ export class SessionRecording {
    * Continues the recordings that an earlier process began. The recordings of pages that no longer exist are ended by
    * `settle`, once all targets are listed. A page that cannot be read does not prevent the others from being continued.
    */
-  async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
+  async resume(pages: readonly number[], lastAliveAt: Date): Promise<void> {
     for (const page of pages) {
-      const resumedPage = await PageRecording.resume(this.#optionsOf(page), aliveAt).catch(error => {
-        this.unreadPages.add(page);
+      const resumedPage = await PageRecording.resume(this.#optionsOf(page), lastAliveAt).catch(error => {
+        this.unreadablePages.add(page);
         logNotResumed(this.#options.log, { session: this.#options.session, page }, error);
       });
       if (!resumedPage) continue;
-      resumedPage.recording.reportGapSince(aliveAt);
+      resumedPage.recording.reportGapSince(lastAliveAt);
       this.#pages.set(resumedPage.targetId, resumedPage.recording);
       this.#recordingsByNumber.set(page, resumedPage.recording);
     }
@@ -376,17 +376,17 @@ export class SessionRecording {
     this.#recordOrWait({ target, page, mask }, appearance);
   }
 
-  #recordOrWait(shownPage: ShownPage, appearance: Appearance): void {
+  #recordOrWait(recordablePage: RecordablePage, appearance: Appearance): void {
     if (this.#isPaused) return;
-    const { target, page, mask } = shownPage;
+    const { target, page, mask } = recordablePage;
     const existingRecording = this.#pages.get(target.id);
-    const isUnread = this.unreadPages.has(page);
-    if (isUnread || (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX)) {
-      if (!isUnread) this.#waitingPages.push({ ...shownPage, at: appearance.at });
+    const isUnreadable = this.unreadablePages.has(page);
+    if (isUnreadable || (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX)) {
+      if (!isUnreadable) this.#waitingPages.push({ ...recordablePage, at: appearance.at });
       target.whenGone(() => {
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
-      return this.#options.reportShortfall(isUnread ? 'not_resumed' : 'too_many_at_once', target.id, page);
+      return this.#options.reportShortfall(isUnreadable ? 'not_resumed' : 'too_many_at_once', target.id, page);
     }
     const recording = existingRecording ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
@@ -453,8 +453,8 @@ export class SessionRecording {
    * Hides everything that is masked in all pages, or shows it again. Resolves to false if any of it was visible while
    * it should have been hidden.
    */
-  async cover(isToBeCovered: boolean): Promise<boolean> {
-    const coverResults = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
+  async cover(shouldCover: boolean): Promise<boolean> {
+    const coverResults = await Promise.all([...this.#masks.values()].map(mask => mask.cover(shouldCover)));
     return coverResults.every(Boolean);
   }
 
@@ -524,7 +524,7 @@ export class SessionRecording {
     await recording.end();
     const nextIndex = this.#waitingPages.findIndex(({ target }) => !target.isGone);
     const [waitingPage] = nextIndex < 0 ? [] : this.#waitingPages.splice(nextIndex, 1);
-    if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waited: 'too_many_at_once' });
+    if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waitReason: 'too_many_at_once' });
   }
 }
 

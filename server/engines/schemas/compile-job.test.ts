@@ -15,7 +15,7 @@ const compilePattern = (pattern: string) =>
   workers.run(
     { ...COMPILE, limitMs: LIMIT_MS },
     { schemas: { inputSchema: { properties: { a: { pattern } } } } },
-    { of: 'test' },
+    { owner: 'test' },
   );
 
 for (const pattern of [
@@ -37,7 +37,7 @@ for (const pattern of [
   '(x+x+)+y',
   '^(\\d+)*\\.$',
 ])
-  test(`stops the worker thread if the pattern ${pattern} takes too long`, async () => {
+  test(`compiling a schema with the pattern ${pattern} takes too long and is stopped`, async () => {
     await assert.rejects(
       compilePattern(pattern),
       (error: unknown) => error instanceof WorkFailed && error.why === 'too_long',
@@ -45,6 +45,6 @@ for (const pattern of [
   });
 
 test('reports which schema cannot be compiled', async () => {
-  const response = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { of: 'test' });
+  const response = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { owner: 'test' });
   assert.equal(response.path, 'outputSchema');
 });

@@ -16,7 +16,7 @@ export type CompileOutput = { readonly path: string; readonly message: string } 
  */
 const REPETITIONS = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
-const SAMPLES_OF_PATTERN_MAX = 16;
+const PATTERN_SAMPLES_MAX = 16;
 
 export function work({ schemas }: CompileInput): CompileOutput {
   for (const [path, schema] of Object.entries(schemas)) {
@@ -37,7 +37,7 @@ export function work({ schemas }: CompileInput): CompileOutput {
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
-  const patternCharacters = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
+  const patternCharacters = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, PATTERN_SAMPLES_MAX);
   for (const sample of [...SAMPLES, ...patternCharacters]) {
     const repeatedSample = sample.repeat(REPETITIONS);
     for (const text of [

@@ -3,8 +3,8 @@
 import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
-import { storable } from '../../kit/storable.ts';
-import { withoutSecrets } from '../../kit/without-secrets.ts';
+import { toStorable } from '../../kit/storable.ts';
+import { secretRedactor } from '../../kit/without-secrets.ts';
 import { matchesSchema } from './validate-job.ts';
 
 export interface ResponseInput {
@@ -27,7 +27,7 @@ class UnreadableBody extends Error {}
 
 export function work({ body, contentType, secrets, schema }: ResponseInput): ResponseOutput {
   try {
-    const output = outputIn(body, contentType, withoutSecrets(secrets));
+    const output = outputIn(body, contentType, secretRedactor(secrets));
     return { output, digest: digestOf(output), isValid: schema === undefined || matchesSchema(schema, output) };
   } catch (error) {
     if (error instanceof UnreadableBody) return { why: error.message };
@@ -46,7 +46,7 @@ function outputIn(body: Uint8Array, contentType: string, clean: TextCleaner): Js
     const value = cleanJson(parseJson(text), clean);
     return isObject(value) ? value : { value };
   }
-  if (type.trim().startsWith('text/') || type.trim() === '') return { text: storable(clean(text)) };
+  if (type.trim().startsWith('text/') || type.trim() === '') return { text: toStorable(clean(text)) };
   throw new UnreadableBody('it is neither JSON nor text');
 }
 
@@ -69,14 +69,14 @@ function cleanJson(parsedValue: unknown, clean: TextCleaner): Json {
     valueCount += 1;
     if (valueCount > VALUES_MAX) throw new UnreadableBody(`it has more than ${VALUES_MAX} values`);
     if (levels > DEPTH_MAX) throw new UnreadableBody(`it is nested more than ${DEPTH_MAX} levels deep`);
-    if (typeof value === 'string') return storable(clean(value));
+    if (typeof value === 'string') return toStorable(clean(value));
     if (typeof value === 'number' && !Number.isFinite(value))
       throw new UnreadableBody('it contains a number that is too large');
     if (Array.isArray(value)) return value.map(one => walk(one, levels + 1));
     if (typeof value === 'number' || typeof value === 'boolean') return value;
     if (!isObject(value)) return null;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [storable(clean(name)), walk(one, levels + 1)]),
+      Object.entries(value).map(([name, one]) => [toStorable(clean(name)), walk(one, levels + 1)]),
     );
   };
   return walk(parsedValue, 0);

@@ -22,11 +22,11 @@ export const SLOTS_WITH_UID_MAX = HELPER_SLOT;
 
 export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly form: Form;
-  readonly install: string;
+  readonly installId: string;
   /** Set only in the form `root`. */
   readonly firstUid: number | undefined;
   /** Whether Chromium's own sandbox works; always true in a jail. */
-  readonly ownSandbox: boolean;
+  readonly hasOwnSandbox: boolean;
   readonly dataDir: string;
   readonly cgroups: Cgroups;
   readonly limits: Limits;
@@ -34,7 +34,7 @@ export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export class BoxHost {
   readonly form: Form;
-  readonly install: string;
+  readonly installId: string;
   readonly hasOwnSandbox: boolean;
   readonly cgroups: Cgroups;
   readonly limits: Limits;
@@ -49,8 +49,8 @@ export class BoxHost {
 
   constructor(options: BoxHostOptions) {
     this.form = options.form;
-    this.install = options.install;
-    this.hasOwnSandbox = options.ownSandbox;
+    this.installId = options.installId;
+    this.hasOwnSandbox = options.hasOwnSandbox;
     this.cgroups = options.cgroups;
     this.limits = options.limits;
     this.clock = options.clock;
@@ -91,7 +91,7 @@ export class BoxHost {
   }
 
   markOf(session: string): string {
-    return `${this.install}/${session}`;
+    return `${this.installId}/${session}`;
   }
 }
 

@@ -18,7 +18,7 @@ import {
  * Names of the program's parent process: bubblewrap in a jail, `timeout` without a jail. A new child has the same name
  * until it executes the program.
  */
-const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
+const PARENT_COMMANDS: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /**
  * The command that `commandOf` returns for a child that has ended since the children were listed, for example because
  * its program does not exist.
@@ -51,30 +51,30 @@ export const MARK_VARIABLE = 'BERTH_BOX';
 export class BoxProcesses {
   readonly leader: Process;
   readonly #cgroup: Cgroup;
-  readonly #isJailed: boolean;
+  readonly #hasJail: boolean;
   readonly #mark: string;
   #init: Process | undefined;
 
-  constructor({ leader, cgroup, hasJail: jailed, mark }: BoxProcessesOptions) {
+  constructor({ leader, cgroup, hasJail, mark }: BoxProcessesOptions) {
     this.leader = leader;
     this.#cgroup = cgroup;
-    this.#isJailed = jailed;
+    this.#hasJail = hasJail;
     this.#mark = mark;
   }
 
   /** Pid 1 of the box's pid namespace; undefined until bubblewrap has created it. */
   get init(): Process | undefined {
-    this.#init ??= this.#isJailed ? findInit(this.leader) : undefined;
+    this.#init ??= this.#hasJail ? findInit(this.leader) : undefined;
     return this.#init;
   }
 
   /** Whether the last process of the chain has executed the program. */
   isRunning(): boolean {
-    const parent = this.#isJailed ? this.init : this.leader;
-    if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
+    const parent = this.#hasJail ? this.init : this.leader;
+    if (!parent || !isAlive(parent) || !PARENT_COMMANDS.has(commandOf(parent.pid))) return false;
     return childrenOf(parent.pid).some(child => {
       const command = commandOf(child);
-      return command !== GONE_COMMAND && !CHAIN_END.has(command);
+      return command !== GONE_COMMAND && !PARENT_COMMANDS.has(command);
     });
   }
 
@@ -82,9 +82,9 @@ export class BoxProcesses {
     return isAlive(this.leader);
   }
 
-  #remaining(search: boolean): readonly Process[] {
+  #remainingProcesses(search: boolean): readonly Process[] {
     const knownProcesses = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
-    const sessionProcesses = this.#isJailed
+    const sessionProcesses = this.#hasJail
       ? []
       : processesOfSession(this.leader.pid).filter(process => this.#startedAfterLeader(process));
     return [
@@ -125,7 +125,7 @@ export class BoxProcesses {
   }
 
   #killAll(search: boolean): true | undefined {
-    const remainingProcesses = this.#remaining(search);
+    const remainingProcesses = this.#remainingProcesses(search);
     if (remainingProcesses.length === 0) return true;
     this.#cgroup.killAtOnce();
     for (const process of remainingProcesses) killProcess(process);

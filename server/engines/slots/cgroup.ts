@@ -27,7 +27,7 @@ const IDLE_SHARE = 0.02;
 /** The files with the memory peak on v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
-const KILL_FILES = ['memory.events', 'memory.oom_control'] as const;
+const OOM_KILL_FILES = ['memory.events', 'memory.oom_control'] as const;
 
 /**
  * The files with the processor time on v2 and on v1, each with a function that reads the milliseconds from the text.
@@ -52,7 +52,7 @@ export class Cgroup {
   #share = 1;
   #isIdle = false;
   #processorTimeFile: CounterFile | undefined;
-  #killFiles: readonly KernelFile[] = [];
+  #oomKillFiles: readonly KernelFile[] = [];
 
   constructor(folders: readonly string[]) {
     this.folders = folders;
@@ -115,9 +115,9 @@ export class Cgroup {
 
   /** The number of processes that the kernel has killed because of the memory limit. */
   outOfMemoryKills(): number {
-    if (this.#killFiles.length === 0)
-      this.#killFiles = this.#existingPaths(KILL_FILES).map(path => new KernelFile(path));
-    return Math.max(0, ...this.#killFiles.map(file => Number(/^oom_kill (\d+)$/m.exec(file.read())?.[1] ?? 0)));
+    if (this.#oomKillFiles.length === 0)
+      this.#oomKillFiles = this.#existingPaths(OOM_KILL_FILES).map(path => new KernelFile(path));
+    return Math.max(0, ...this.#oomKillFiles.map(file => Number(/^oom_kill (\d+)$/m.exec(file.read())?.[1] ?? 0)));
   }
 
   #findProcessorTimeFile(): CounterFile | undefined {
@@ -146,7 +146,7 @@ export class Cgroup {
 
   /** Closes the files of the counters. The counters report nothing from then on. */
   close(): void {
-    for (const file of [this.#processorTimeFile?.file, ...this.#killFiles]) file?.close();
+    for (const file of [this.#processorTimeFile?.file, ...this.#oomKillFiles]) file?.close();
   }
 
   async remove(): Promise<void> {

@@ -24,15 +24,15 @@ const sources = (type: string, options: string, membership: string) => ({
 });
 
 /** Imitates a group that has controllers and has enabled them for its children. */
-function delegated(path: string, enabled = 'cpu memory pids'): void {
+function makeDelegatedGroup(path: string, enabled = 'cpu memory pids'): void {
   mkdirSync(join(top, path), { recursive: true });
   writeFileSync(join(top, path, 'cgroup.controllers'), 'cpu io memory pids\n');
   writeFileSync(join(top, path, 'cgroup.subtree_control'), enabled);
 }
 
 test('v2: creates the cgroup of a box below the cgroup of the server, and writes its limits', () => {
-  delegated('berth.service');
-  delegated('berth.service/berth-cafe0000');
+  makeDelegatedGroup('berth.service');
+  makeDelegatedGroup('berth.service/berth-cafe0000');
   const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
   assert.deepEqual(cgroups.absentControllers, []);
   assert.deepEqual(cgroups.versions, [2]);
@@ -49,8 +49,8 @@ test('v2: creates the cgroup of a box below the cgroup of the server, and writes
 });
 
 test('v2: finds the parent cgroup after the server was moved to a leaf cgroup', () => {
-  delegated('berth.service');
-  delegated('berth.service/berth-cafe0000');
+  makeDelegatedGroup('berth.service');
+  makeDelegatedGroup('berth.service/berth-cafe0000');
   const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });

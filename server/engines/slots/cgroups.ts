@@ -57,8 +57,8 @@ export class Cgroups {
   readonly #sources: CgroupSources;
   #locations: ReadonlyMap<Controller | Counter, Location>;
 
-  constructor(install: string, sources = readCgroupSources()) {
-    this.#baseName = `berth-${install}`;
+  constructor(installId: string, sources = readCgroupSources()) {
+    this.#baseName = `berth-${installId}`;
     this.#sources = sources;
     this.#locations = this.#findLocations();
   }

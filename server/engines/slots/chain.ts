@@ -63,8 +63,8 @@ export interface Command {
 
 export function layoutOf(form: Form, boxFolder: string, egressPort: number, hasOwnSandbox: boolean): BoxLayout {
   return form === 'process'
-    ? { folder: boxFolder, egressPort, hasJail: false, ownSandbox: hasOwnSandbox }
-    : { folder: FOLDER_IN_JAIL, egressPort, hasJail: true, ownSandbox: true };
+    ? { folder: boxFolder, egressPort, hasJail: false, hasOwnSandbox }
+    : { folder: FOLDER_IN_JAIL, egressPort, hasJail: true, hasOwnSandbox: true };
 }
 
 export function chain(options: ChainOptions): Command {
@@ -98,8 +98,8 @@ function script(options: ChainOptions): string {
     // The program holds both ends of each FIFO. It therefore reads no end-of-file when the server exits, and keeps
     // running.
     `exec 3<>${shellQuote(`${options.session.notes}/in`)} 4<>${shellQuote(`${options.session.notes}/out`)}`,
-    ...(isJailed ? network(options) : []),
-    ...(options.form === 'root' ? stage(options) : []),
+    ...(isJailed ? networkCommands(options) : []),
+    ...(options.form === 'root' ? stageCommands(options) : []),
     ...(isJailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
     // If the server dies before it sends the line, the program is not started.
     ...(options.isGated ? ['read -r filled', 'test "$filled" = filled'] : []),
@@ -112,7 +112,7 @@ function script(options: ChainOptions): string {
  * Commands that set up the network. The listener starts concurrently with the browser and is ready before the first
  * page loads. Its process is orphaned, so that the init process reaps it.
  */
-const network = (options: ChainOptions): readonly string[] => [
+const networkCommands = (options: ChainOptions): readonly string[] => [
   `printf '%s\\n' ${quoteAll(options.links)} | ip -batch -`,
   // IPv6 would have a multicast route even without an address. If /proc/sys is read-only, the route remains.
   '{ echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6; } 2>/dev/null || true',
@@ -120,7 +120,7 @@ const network = (options: ChainOptions): readonly string[] => [
 ];
 
 /** These mounts exist only in the box's private mount namespace. */
-const stage = (options: ChainOptions): readonly string[] => [
+const stageCommands = (options: ChainOptions): readonly string[] => [
   `mount --bind ${shellQuote(options.session.path)} ${STAGED_SESSION}`,
   ...options.stagedMounts.map(mount => `mount --bind ${quoteAll([mount.from, mount.mountPoint])}`),
 ];
@@ -131,7 +131,12 @@ function lastCommand(options: ChainOptions): readonly string[] {
     options.form === 'process'
       ? [...environmentCommand(program), program.executable, ...program.args]
       : ['bwrap', ...jailArguments({ ...program, ...foldersOf(options), filterDescriptor: FILTER_DESCRIPTOR })];
-  return [...privileges(options), ...limits(options.bounds), ...lifetimeLimit(options.bounds), ...innerCommand];
+  return [
+    ...privilegesCommand(options),
+    ...limitsCommand(options.bounds),
+    ...lifetimeCommand(options.bounds),
+    ...innerCommand,
+  ];
 }
 
 function environmentCommand({ env = {} }: Program): readonly string[] {
@@ -139,14 +144,14 @@ function environmentCommand({ env = {} }: Program): readonly string[] {
   return pairs.length === 0 ? [] : ['env', ...pairs];
 }
 
-function privileges({ form, uid }: ChainOptions): readonly string[] {
+function privilegesCommand({ form, uid }: ChainOptions): readonly string[] {
   if (form === 'process') return [];
   const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
   if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions, '--'];
   return ['setpriv', '--ambient-caps=-all', ...dropOptions, '--'];
 }
 
-const limits = (bounds: Bounds): readonly string[] => [
+const limitsCommand = (bounds: Bounds): readonly string[] => [
   'prlimit',
   `--nofile=${bounds.openFiles}`,
   `--fsize=${bounds.fileBytes}`,
@@ -157,11 +162,11 @@ const limits = (bounds: Bounds): readonly string[] => [
 ];
 
 /** Ends the box after its lifetime, even if no server is running by then. */
-const lifetimeLimit = (bounds: Bounds): readonly string[] => [
+const lifetimeCommand = (bounds: Bounds): readonly string[] => [
   'timeout',
   '-s',
   'KILL',
-  (bounds.lifetimeMs / 1000).toFixed(3),
+  (bounds.lifetimeMs / 1).toFixed(3),
 ];
 
 function foldersOf(options: ChainOptions): {

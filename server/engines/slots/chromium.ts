@@ -10,9 +10,9 @@ import { isExecutable, TOOL_PATH } from './tools.ts';
 interface Installation {
   readonly usualPaths: readonly string[];
   /** The Debian package. */
-  readonly package: string;
+  readonly packageName: string;
   /** The setting that specifies another path. */
-  readonly setting: string;
+  readonly settingName: string;
 }
 
 const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
@@ -24,13 +24,13 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
       '/opt/google/chrome-beta/chrome',
       '/opt/chromium.org/chromium/chromium-browser',
     ],
-    package: 'chromium',
-    setting: 'BERTH_CHROMIUM',
+    packageName: 'chromium',
+    settingName: 'BERTH_CHROMIUM',
   },
   'headless-shell': {
     usualPaths: ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/headless_shell'],
-    package: 'chromium-headless-shell',
-    setting: 'BERTH_HEADLESS_SHELL',
+    packageName: 'chromium-headless-shell',
+    settingName: 'BERTH_HEADLESS_SHELL',
   },
 };
 export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // Object.keys() returns strings.
@@ -46,10 +46,10 @@ export function explainMissingEngine(
   engine: Engine,
   explicitPath?: string,
 ): { readonly why: string; readonly cure: string } {
-  const { package: name, setting } = INSTALLATIONS[engine];
+  const { packageName: name, settingName } = INSTALLATIONS[engine];
   return {
     why: `not found at ${candidatePaths(engine, explicitPath).join(', ')}`,
-    cure: `Install the engine: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
+    cure: `Install the engine: \`apt-get install ${name}\`. Or set ${settingName} to the path of the binary, not of its launcher script.`,
   };
 }
 

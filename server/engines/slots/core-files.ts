@@ -10,12 +10,12 @@ import { findTool } from './tools.ts';
  * The setting that selects the kinds of memory that a core file contains. It also applies when the kernel passes the
  * core file to a program. The size limit has no effect in that case.
  */
-const FILTER_FILE = '/proc/self/coredump_filter';
+const COREDUMP_FILTER_FILE = '/proc/self/coredump_filter';
 const PRLIMIT_WITHIN_MS = 5_000;
 
 export function disableCoreDumps(log: Log): void {
   try {
-    writeFileSync(FILTER_FILE, '0');
+    writeFileSync(COREDUMP_FILTER_FILE, '0');
   } catch (error) {
     log.warn('service.core_files_not_emptied', { reason: reason(error) });
   }

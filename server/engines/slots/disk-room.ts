@@ -10,7 +10,7 @@ const MIN_FREE_BYTES = 256 * 1024 ** 2;
 /** A browser creates a few hundred files before its first page. */
 const MIN_FREE_FILES = 10_000;
 
-export async function diskRoom(folder: string): Promise<DiskRoom> {
+export async function readDiskRoom(folder: string): Promise<DiskRoom> {
   const { bavail, bsize, files, ffree } = await statfs(folder);
   // File systems that create inodes when they are needed, such as Btrfs, report 0 as their number of inodes.
   const freeFiles = files === 0 ? Number.POSITIVE_INFINITY : ffree;

@@ -37,19 +37,19 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
   const mainEngine = requiredEngine(options);
   const engines = [mainEngine, ...ENGINES.filter(engine => engine !== mainEngine)];
   return [
-    userNamespaces(needsJail),
-    tools(needsJail),
+    checkUserNamespaces(needsJail),
+    checkTools(needsJail),
     ...(await Promise.all(engines.map(engine => checkEngine(options, engine)))),
-    tool('ffmpeg', false, 'recordings', 'ffmpeg'),
-    tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
-    fonts(),
-    cgroups(options.dataDir),
-    memory(mainEngine),
-    capacity(options, engines),
-    disk(options.dataDir),
-    sharedMemory(),
-    openFiles(),
-    ...(await browsersInBox(options, needsJail, engines, signal)),
+    checkTool('ffmpeg', false, 'recordings', 'ffmpeg'),
+    checkTool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
+    checkFonts(),
+    checkCgroups(options.dataDir),
+    checkMemory(mainEngine),
+    checkCapacity(options, engines),
+    checkDisk(options.dataDir),
+    checkSharedMemory(),
+    checkOpenFiles(),
+    ...(await checkBrowsersInBox(options, needsJail, engines, signal)),
   ];
 }
 
@@ -64,23 +64,23 @@ const failedFinding = (name: string, required: boolean, detail: string, cure: st
   ...{ name, ok: false, required, detail, cure },
 });
 
-const install = (...packages: readonly string[]): string =>
+const installAdvice = (...packages: readonly string[]): string =>
   `Install the missing packages: \`apt-get install ${[...new Set(packages)].join(' ')}\`.`;
 
-function userNamespaces(required: boolean): Finding {
+function checkUserNamespaces(required: boolean): Finding {
   const refusal = userNamespacesRefusal();
   if (refusal === undefined) return passedFinding('user namespaces', required, 'can be created');
   return failedFinding('user namespaces', required, refusal, cureForUserNamespaces);
 }
 
-function tools(required: boolean): Finding {
+function checkTools(required: boolean): Finding {
   const missingTools = absentTools(JAIL_TOOLS);
   if (missingTools.length === 0) return passedFinding('system tools', required, JAIL_TOOLS.join(', '));
   return failedFinding(
     'system tools',
     required,
     `not found: ${missingTools.join(', ')}`,
-    install(...missingTools.map(name => TOOLS[name])),
+    installAdvice(...missingTools.map(name => TOOLS[name])),
   );
 }
 
@@ -100,25 +100,25 @@ async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<F
     : failedFinding(engine, required, `${path} does not run`, cure);
 }
 
-function tool(name: string, required: boolean, purpose: string, packageName: string): Finding {
+function checkTool(name: string, required: boolean, purpose: string, packageName: string): Finding {
   const path = findTool(name);
   return path
     ? passedFinding(name, required, path)
-    : failedFinding(name, required, `not found; needed for ${purpose}`, install(packageName));
+    : failedFinding(name, required, `not found; needed for ${purpose}`, installAdvice(packageName));
 }
 
-function fonts(): Finding {
+function checkFonts(): Finding {
   const folders = ['/usr/share/fonts', '/usr/local/share/fonts'].filter(path => entriesOf(path).length > 0);
   if (folders.length > 0) return passedFinding('fonts', false, folders.join(', '));
   return failedFinding(
     'fonts',
     false,
     'no fonts were found, so pages are rendered without text',
-    install('fonts-liberation', 'fonts-noto-color-emoji'),
+    installAdvice('fonts-liberation', 'fonts-noto-color-emoji'),
   );
 }
 
-function cgroups(dataDir: string): Finding {
+function checkCgroups(dataDir: string): Finding {
   const foundCgroups = new Cgroups(readInstallId(dataDir));
   foundCgroups.close();
   const presentControllers = CONTROLLERS.filter(controller => !foundCgroups.absentControllers.includes(controller));
@@ -132,7 +132,7 @@ function cgroups(dataDir: string): Finding {
   );
 }
 
-function memory(engine: Engine): Finding {
+function checkMemory(engine: Engine): Finding {
   const [totalBytes, freeBytes] = [totalmem(), freemem()];
   const detail = `${gib(totalBytes)} total, ${gib(freeBytes)} free`;
   if (totalBytes >= MIN_MEMORY_BYTES) return passedFinding('memory', false, detail);
@@ -140,7 +140,7 @@ function memory(engine: Engine): Finding {
 }
 
 /** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
-function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
+function checkCapacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
   const machine = thisMachine();
   const installedEngines = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
   const detail = installedEngines.map(engine => describeCapacity(engine, machine)).join('; ');
@@ -150,7 +150,7 @@ function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Findin
   return failedFinding('capacity', false, `${detail}; ${sizeText}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
 }
 
-function disk(dataDir: string): Finding {
+function checkDisk(dataDir: string): Finding {
   const { bavail, bsize } = statfsSync(dataDir);
   const detail = `${gib(bavail * bsize)} free at ${dataDir}`;
   if (bavail * bsize >= MIN_DISK_BYTES) return passedFinding('disk', false, detail);
@@ -158,7 +158,7 @@ function disk(dataDir: string): Finding {
 }
 
 /** Only browsers without a jail use the machine's /dev/shm. Each jail mounts its own. */
-function sharedMemory(): Finding {
+function checkSharedMemory(): Finding {
   try {
     const { blocks, bsize } = statfsSync('/dev/shm');
     return passedFinding('/dev/shm', false, `${gib(blocks * bsize)}; each jail has its own`);
@@ -172,7 +172,7 @@ function sharedMemory(): Finding {
   }
 }
 
-function openFiles(): Finding {
+function checkOpenFiles(): Finding {
   const limit = openFilesHardLimit();
   if (limit >= MIN_OPEN_FILES) return passedFinding('open files', false, `at most ${limit}`);
   return failedFinding(
@@ -187,7 +187,7 @@ function openFiles(): Finding {
  * Starts each installed engine in a box, one after the other, because these boxes use the same user id. The required
  * engine is included even if it is not installed.
  */
-async function browsersInBox(
+async function checkBrowsersInBox(
   options: OpenSlotsOptions,
   needsJail: boolean,
   engines: readonly Engine[],
@@ -197,12 +197,12 @@ async function browsersInBox(
   for (const engine of engines) {
     const path = findBrowser(engine, configuredPath(options, engine));
     if (path !== undefined || engine === requiredEngine(options))
-      findings.push(await browserInBox(options, needsJail, engine, path, signal));
+      findings.push(await checkBrowserInBox(options, needsJail, engine, path, signal));
   }
   return findings;
 }
 
-async function browserInBox(
+async function checkBrowserInBox(
   options: OpenSlotsOptions,
   needsJail: boolean,
   engine: Engine,

@@ -40,14 +40,19 @@ const COMMON_LIBRARIES = ['/usr/local/lib', '/etc/alternatives', '/etc/ld.so.cac
 
 export function helperChain(options: HelperChainOptions): HelperCommand {
   const isJailed = options.form !== 'process';
-  const innerCommand = isJailed ? ['bwrap', ...jail(options), '--', pathInJail(options)] : [options.program];
+  const innerCommand = isJailed ? ['bwrap', ...jailArguments(options), '--', pathInJail(options)] : [options.program];
   const filterWrapper = isJailed ? ['sh', '-c', FILTER_SCRIPT, filterPath()] : [];
   const niceCommand = ['nice', '-n', String(NICENESS), ...innerCommand, ...options.args];
-  const [file = '', ...args] = [...filterWrapper, ...privileges(options), ...bounds(options), ...niceCommand];
+  const [file = '', ...args] = [
+    ...filterWrapper,
+    ...privilegesCommand(options),
+    ...limitsCommand(options),
+    ...niceCommand,
+  ];
   return { file, args };
 }
 
-function privileges({ form, uid }: HelperChainOptions): readonly string[] {
+function privilegesCommand({ form, uid }: HelperChainOptions): readonly string[] {
   if (form === 'process') return [];
   const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
   if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions];
@@ -55,7 +60,7 @@ function privileges({ form, uid }: HelperChainOptions): readonly string[] {
   return ['unshare', '--user', '--map-current-user', '--', 'setpriv', '--ambient-caps=-all', ...dropOptions];
 }
 
-const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOptions): readonly string[] => [
+const limitsCommand = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOptions): readonly string[] => [
   ...['prlimit', `--nofile=${OPEN_FILES_MAX}`, `--fsize=${FILE_BYTES_MAX}`, '--core=0'],
   ...[`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`],
   ...(form === 'process' ? [] : [`--nproc=${PROCESSES_MAX}`]),
@@ -68,7 +73,7 @@ const FILTER_SCRIPT = `exec ${FILTER_DESCRIPTOR}<"$0" "$@"`;
 
 const pathInJail = ({ program }: HelperChainOptions): string => `/usr/bin/${basename(program)}`;
 
-const jail = (options: HelperChainOptions): readonly string[] => [
+const jailArguments = (options: HelperChainOptions): readonly string[] => [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-net'],
   ...['--unshare-uts', '--unshare-cgroup-try', '--die-with-parent'],
   ...[...(LIBRARIES[process.arch] ?? ['/usr/lib', '/usr/lib64']), ...COMMON_LIBRARIES].flatMap(path => [

@@ -11,7 +11,7 @@ import { Fault } from '../../kit/fault.ts';
  */
 const FIRST_UID = 200_000;
 /** The number of user id ranges. A hash decides which of them a data folder uses. */
-const INSTALL_RANGES = 4000;
+const UID_RANGE_COUNT = 4000;
 /** The number of user ids per data folder: one for each of its slots, one for helpers, and one for the probe. */
 export const UIDS_PER_INSTALL = 1000;
 /**
@@ -40,13 +40,13 @@ export function readInstallId(dataDir: string): string {
  * Returns the first user id for this data folder's boxes. Slot N runs with the user id `firstUid + N`. Returns
  * undefined if too few ids are mapped.
  */
-export function firstUid(install: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
-  const hash = createHash('sha256').update(install).digest().readUInt32BE(0);
-  const preferredUid = FIRST_UID + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;
+export function firstUid(installId: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
+  const hash = createHash('sha256').update(installId).digest().readUInt32BE(0);
+  const preferredUid = FIRST_UID + (hash % UID_RANGE_COUNT) * UIDS_PER_INSTALL;
   const ranges = mappedRanges(uidMap);
   if (ranges.some(range => range.from <= preferredUid && preferredUid + UIDS_PER_INSTALL <= range.end))
     return preferredUid;
-  return ranges.map(range => withinRange(range, hash)).find(uid => uid !== undefined);
+  return ranges.map(range => firstUidInRange(range, hash)).find(uid => uid !== undefined);
 }
 
 interface Range {
@@ -62,7 +62,7 @@ const mappedRanges = (uidMap: string): readonly Range[] =>
     .map(line => line.trim().split(/\s+/).map(Number))
     .map(([from = 0, , length = 0]) => ({ from, end: from + length }));
 
-function withinRange(range: Range, hash: number): number | undefined {
+function firstUidInRange(range: Range, hash: number): number | undefined {
   const from = Math.max(range.from, RESERVED_UIDS);
   const rangeCount = Math.floor((range.end - from) / UIDS_PER_INSTALL);
   return rangeCount < 1 ? undefined : from + (hash % rangeCount) * UIDS_PER_INSTALL;

@@ -44,13 +44,13 @@ export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
-  readonly onDiskLimit: (folderMeasurement: Measurement) => void;
+  readonly onDiskLimit: (measurement: Measurement) => void;
   /** Returns the free bytes of the disk that contains the folder. Default: `freeBytesOf`. */
   readonly freeBytes?: (folder: string) => number;
 }
 
 /** The state at the last measurement of the folder. */
-interface LastMeasurement {
+interface BoxState {
   readonly atMs: number;
   /** The processor time of the box. */
   readonly usedMs: number;
@@ -63,7 +63,7 @@ export class LimitWatch {
   readonly #runLoop: Promise<void>;
   #memoryKillCount: number;
   #lastMemoryKillMs = Number.NEGATIVE_INFINITY;
-  #lastMeasurement: LastMeasurement | undefined;
+  #lastMeasuredState: BoxState | undefined;
 
   constructor(options: LimitWatchOptions) {
     this.#options = options;
@@ -105,8 +105,8 @@ export class LimitWatch {
     this.#countMemoryKills();
     if (!this.#mayHaveGrown()) return;
     const bounds = { bytes: this.#options.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
-    const folderSize = await measure(this.#options.folder, bounds, this.#stopController.signal);
-    if (folderSize.stoppedBy && !this.#stopController.signal.aborted) this.#options.onDiskLimit(folderSize);
+    const measurement = await measure(this.#options.folder, bounds, this.#stopController.signal);
+    if (measurement.stoppedBy && !this.#stopController.signal.aborted) this.#options.onDiskLimit(measurement);
   }
 
   /**
@@ -115,19 +115,19 @@ export class LimitWatch {
    */
   #mayHaveGrown(): boolean {
     const { clock, cgroup, folder, freeBytes = freeBytesOf } = this.#options;
-    const earlierState = this.#lastMeasurement;
+    const earlierState = this.#lastMeasuredState;
     const laterState = {
       atMs: clock.monotonicMs(),
       usedMs: cgroup.usedMs() ?? Number.POSITIVE_INFINITY,
       freeBytes: freeBytes(folder),
     };
     if (earlierState && !mayHaveGrownBetween(earlierState, laterState)) return false;
-    this.#lastMeasurement = laterState;
+    this.#lastMeasuredState = laterState;
     return true;
   }
 }
 
-function mayHaveGrownBetween(before: LastMeasurement, now: LastMeasurement): boolean {
+function mayHaveGrownBetween(before: BoxState, now: BoxState): boolean {
   const isIdle = now.usedMs - before.usedMs < IDLE_CPU_MS_MAX; // False (NaN) if processor time is not counted.
   if (!isIdle) return true;
   const elapsedMs = now.atMs - before.atMs;

@@ -29,10 +29,10 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test('adds up the disk space of files, including files in subfolders', async () => {
   mkdirSync(join(folder, 'deep/er'), { recursive: true });
   writeFileSync(join(folder, 'deep/er/file'), Buffer.alloc(1_000_000, 1));
-  const { bytes, entries, stoppedBy: over } = await measure(folder, WIDE);
+  const { bytes, entries, stoppedBy } = await measure(folder, WIDE);
   assert.equal(entries, 3);
   assert.ok(bytes >= 1_000_000 && bytes < 1_100_000, String(bytes));
-  assert.equal(over, undefined);
+  assert.equal(stoppedBy, undefined);
 });
 
 test('counts no space for a hole in a sparse file', async () => {
@@ -64,8 +64,8 @@ test('stops at each limit and reports which limit was exceeded', async () => {
 
 test('reports folders nested deeper than PATH_MAX as too deep instead of empty', async () => {
   const name = 'd'.repeat(250);
-  const nest = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
-  execFileSync('sh', ['-c', `${nest}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);
+  const nestScript = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
+  execFileSync('sh', ['-c', `${nestScript}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);
   try {
     assert.equal((await measure(folder, { ...WIDE, depth: 100 })).stoppedBy, 'depth');
   } finally {

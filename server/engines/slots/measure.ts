@@ -35,7 +35,7 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
   for (let nextFolder = foldersToVisit.pop(); nextFolder; nextFolder = foldersToVisit.pop()) {
     if (nextFolder.depth > bounds.depth) return { bytes, entries, stoppedBy: 'depth' };
     for (const entry of entriesOf(nextFolder.path)) {
-      if (isStop(entry)) return { bytes, entries, stoppedBy: entry };
+      if (isStopReason(entry)) return { bytes, entries, stoppedBy: entry };
       entries += 1;
       bytes += entry.bytes;
       if (bytes > bounds.bytes) return { bytes, entries, stoppedBy: 'bytes' };
@@ -58,10 +58,10 @@ interface Entry {
  * Yields the entries of a folder. Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries
  * that disappear during the walk are left out.
  */
-function* entriesOf(path: Buffer): Generator<Entry | Stop, void> {
+function* entriesOf(path: Buffer): Generator<Entry | StopReason, void> {
   const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
-  if (isStop(folder)) yield folder;
-  if (folder === undefined || isStop(folder)) return;
+  if (isStopReason(folder)) yield folder;
+  if (folder === undefined || isStopReason(folder)) return;
   try {
     yield* entriesIn(folder, path);
   } finally {
@@ -69,11 +69,11 @@ function* entriesOf(path: Buffer): Generator<Entry | Stop, void> {
   }
 }
 
-function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | Stop, void> {
+function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | StopReason, void> {
   for (let entry = folder.readSync(); entry; entry = folder.readSync()) {
     const entryPath = joinPath(path, entry);
     const stats = attempt(() => lstatSync(entryPath, { throwIfNoEntry: false }));
-    if (isStop(stats)) yield stats;
+    if (isStopReason(stats)) yield stats;
     else yield { path: entryPath, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
   }
 }
@@ -93,22 +93,22 @@ const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
  * Why the walk stopped at an entry that could hide further files. `depth`: a path is longer than the limit of the
  * kernel. `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
  */
-type Stop = 'depth' | 'unreadable';
+type StopReason = 'depth' | 'unreadable';
 
-const STOPS = new Map<string, Stop>([
+const STOP_REASONS = new Map<string, StopReason>([
   ['ENAMETOOLONG', 'depth'],
   ['EACCES', 'unreadable'],
 ]);
 
-const isStop = (value: unknown): value is Stop => value === 'depth' || value === 'unreadable';
+const isStopReason = (value: unknown): value is StopReason => value === 'depth' || value === 'unreadable';
 
 /** Runs a file system call. Returns undefined if the entry is gone. */
-function attempt<T>(operation: () => T): T | Stop | undefined {
+function attempt<T>(operation: () => T): T | StopReason | undefined {
   try {
     return operation();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    const stop = STOPS.get(code);
+    const stop = STOP_REASONS.get(code);
     if (stop || GONE_CODES.has(code)) return stop;
     throw error;
   }

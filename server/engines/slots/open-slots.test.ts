@@ -21,7 +21,7 @@ test('refuses more slots than there are user ids only if each browser has its ow
 async function startError(dataDir: string): Promise<string> {
   const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };
   const opening = openSlots({
-    ...{ dataDir, size: 1, limits, chromiumPath: process.execPath, listenIsLoopback: true },
+    ...{ dataDir, size: 1, limits, chromiumPath: process.execPath, isListeningOnLoopback: true },
     ...{ clock: new ManualClock(), log: silentLog },
     isolation: 'process',
   });
@@ -31,7 +31,7 @@ async function startError(dataDir: string): Promise<string> {
   );
 }
 
-test('the error of a failed setup of boxes contains the cause and the advice, each only once', async () => {
+test('the error after a failed setup of boxes contains the cause and the advice once each', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-open-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const file = join(dataDir, 'install-id');
@@ -48,13 +48,13 @@ test('the error of a failed setup of boxes contains the cause and the advice, ea
   );
 });
 
-test('a host without sessions starts even if no browser can run, and other hosts do not', async () => {
+test('a front starts even if no browser can run, and other hosts do not', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-front-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const open = (mayLackBrowsers: boolean) =>
     openSlots({
       ...{ dataDir, size: 1, limits: { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 } },
-      ...{ chromiumPath: '/nonexistent/chromium', listenIsLoopback: true, isolation: 'process' },
+      ...{ chromiumPath: '/nonexistent/chromium', isListeningOnLoopback: true, isolation: 'process' },
       ...{ clock: new ManualClock(), log: silentLog, mayLackBrowsers },
     });
   await assert.rejects(open(false), error => isFault(error, 'box_start_failed'));

@@ -37,7 +37,7 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
    * Whether only this machine can reach the server. The isolation `auto` may run browsers without a jail only in this
    * case.
    */
-  readonly listenIsLoopback: boolean;
+  readonly isListeningOnLoopback: boolean;
   /** Whether the server may start although no browser can run. For a host without sessions. Default: false. */
   readonly mayLackBrowsers?: boolean;
 }
@@ -64,7 +64,7 @@ async function openTestedSlots(options: OpenSlotsOptions, signal?: AbortSignal):
   assertEnoughUids(options.size, form);
   const jailedAttempt = await tryForm(options, form, browsers, signal);
   if (jailedAttempt.slots) return jailedAttempt.slots;
-  if (options.isolation === 'auto' && options.listenIsLoopback)
+  if (options.isolation === 'auto' && options.isListeningOnLoopback)
     return openUnjailed(options, browsers, jailedAttempt.why, signal);
   throw jailedAttempt.fault;
 }
@@ -131,18 +131,18 @@ async function tryForm(
   { required, other }: Browsers,
   signal?: AbortSignal,
 ): Promise<Attempt> {
-  const absentNames = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
-  if (absentNames.length > 0) return failedAttempt(options, form, missingToolsResult(absentNames));
+  const missingTools = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
+  if (missingTools.length > 0) return failedAttempt(options, form, missingToolsResult(missingTools));
   const host = openBoxHost(options, form);
   if (!(host instanceof BoxHost)) return host;
-  const result = await probeOnce(options.dataDir, host, required, signal);
+  const result = await probeUnlessCached(options.dataDir, host, required, signal);
   if (!result.ok) {
     await host.close();
     return failedAttempt(options, form, result);
   }
   const usableEngines = new Map([[required.engine, required.path]]);
   if (other) {
-    const otherResult = await probeOnce(options.dataDir, host, other, signal);
+    const otherResult = await probeUnlessCached(options.dataDir, host, other, signal);
     if (otherResult.ok) usableEngines.set(other.engine, other.path);
     else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
   }
@@ -164,7 +164,7 @@ function failedAttempt(options: OpenSlotsOptions, form: Form, { why, cure }: Fai
   return { why, fault: new Fault('isolation_unavailable', what, { advice }) };
 }
 
-async function probeOnce(
+async function probeUnlessCached(
   dataDir: string,
   host: BoxHost,
   browser: Browsers['required'],
@@ -195,8 +195,8 @@ function openBoxHost(options: OpenSlotsOptions, form: Form): BoxHost | Attempt {
 }
 
 export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
-  const install = readInstallId(options.dataDir);
-  const uid = form === 'root' ? firstUid(install) : undefined;
+  const installId = readInstallId(options.dataDir);
+  const uid = form === 'root' ? firstUid(installId) : undefined;
   if (form === 'root' && uid === undefined)
     throw new Fault('isolation_unavailable', 'Too few user ids are mapped to give each browser a user id of its own.', {
       advice: 'Run the server as an ordinary user, or map at least 12000 ids into this user namespace.',
@@ -206,10 +206,10 @@ export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
   return new BoxHost({
     ...options,
     form,
-    install,
+    installId,
     firstUid: uid,
-    ownSandbox: hasOwnSandbox,
-    cgroups: new Cgroups(install),
+    hasOwnSandbox,
+    cgroups: new Cgroups(installId),
   });
 }
 

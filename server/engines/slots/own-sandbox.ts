@@ -2,7 +2,7 @@
 // under more seccomp filters than the box's first process.
 import { descendantsOf, sandboxOf } from './process-table.ts';
 
-export function sandboxedProcesses(init: number | undefined): number {
+export function countSandboxedProcesses(init: number | undefined): number {
   const initSandbox = init === undefined ? undefined : sandboxOf(init);
   if (init === undefined || initSandbox === undefined) return 0;
   return descendantsOf(init)

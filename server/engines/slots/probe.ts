@@ -10,7 +10,7 @@ import type { BoxHost } from './box-host.ts';
 import { CdpPipe } from './cdp-pipe.ts';
 import { cureFor } from './cures.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
-import { sandboxedProcesses } from './own-sandbox.ts';
+import { countSandboxedProcesses } from './own-sandbox.ts';
 import { type Namespace, namespaceOf } from './process-table.ts';
 import type { RunningBox } from './running-box.ts';
 import type { BoxLayout, Engine } from './slots.ts';
@@ -132,7 +132,7 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
 
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
-  const findSandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
+  const findSandboxed = (): true | undefined => (countSandboxedProcesses(box.initPid()) > 0 ? true : undefined);
   await pollUntil(PAGE_WITHIN_MS, 'a sandboxed renderer', findSandboxed, 20, signal);
 }
 
@@ -143,7 +143,7 @@ async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): P
   return typeof text === 'string' && text.trim() !== '' ? text : undefined;
 }
 
-const switches = ({ folder, egressPort, ownSandbox }: BoxLayout): readonly string[] => [
+const switches = ({ folder, egressPort, hasOwnSandbox }: BoxLayout): readonly string[] => [
   '--headless=new',
   '--no-first-run',
   '--no-default-browser-check',
@@ -159,6 +159,6 @@ const switches = ({ folder, egressPort, ownSandbox }: BoxLayout): readonly strin
   '--proxy-bypass-list=<-loopback>',
   `--user-data-dir=${folder}/p`,
   '--remote-debugging-pipe',
-  ...(ownSandbox ? [] : ['--no-sandbox']),
+  ...(hasOwnSandbox ? [] : ['--no-sandbox']),
   'about:blank',
 ];

@@ -23,12 +23,12 @@ export async function readTar<T>(
   take: (tar: Readable) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { child, waitForExit: expectExit, kill } = await start(host, folder, names, signal);
+  const { child, waitForExit, kill } = await start(host, folder, names, signal);
   const { stdout } = child;
   if (!stdout) throw new Error('tar was started without an output pipe');
   try {
     const result = await take(stdout);
-    await expectExit([0, EXIT_SOME_DIFFER]);
+    await waitForExit([0, EXIT_SOME_DIFFER]);
     return result;
   } catch (error) {
     kill();
@@ -60,7 +60,7 @@ async function start(host: BoxHost, folder: string, names: readonly string[], si
     detached: true,
   });
   const kill = (): void => killGroup(child);
-  return { child, kill, waitForExit: outcomeOf(child, kill, signal) };
+  return { child, kill, waitForExit: exitWaiterOf(child, kill, signal) };
 }
 
 function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
@@ -73,7 +73,7 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
 }
 
 /** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
-function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
+function exitWaiterOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
   if (!child.stderr) throw new Error('tar was started without a pipe for standard error');
   const stderr = new StderrTail(child.stderr);
   const exitEvent: Promise<unknown[]> = once(child, 'exit');

@@ -74,7 +74,7 @@ export class RunningBox implements Box {
     this.#limitWatch = new LimitWatch({
       ...options,
       folder: options.folder.box,
-      onDiskLimit: measurement => this.#endForDisk(measurement),
+      onDiskLimit: measurement => this.#endAtDiskLimit(measurement),
     });
     this.#busyWatch = new BusyWatch(options);
     this.whenGone = this.#waitUntilGone();
@@ -130,7 +130,7 @@ export class RunningBox implements Box {
 
   /** For an adopted box, the promise does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
-    const code = await (this.#options.child?.exited ?? this.#waitForAdoptedEnd());
+    const code = await (this.#options.child?.whenExited ?? this.#waitForAdoptedEnd());
     const end = this.#boxEnd ?? this.#classify(code);
     await this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
     return end;
@@ -144,20 +144,20 @@ export class RunningBox implements Box {
 
   #classify(code: ExitCode | undefined): BoxEnd {
     if (this.#limitWatch.hasRecentMemoryKill() && (code === undefined || code === SIGNAL_EXIT_BASE + SIGKILL))
-      return { why: 'out_of_memory', detail: 'the kernel killed the browser at the memory limit of the session' };
+      return { why: 'out_of_memory', detail: 'killed by the kernel, because the session reached its memory limit' };
     if (code === undefined)
       return { why: 'exited', detail: 'ended; its exit code is unknown, because an earlier server process started it' };
     if (code === SIGNAL_EXIT_BASE + SIGKILL || code === SIGNAL_EXIT_BASE + SIGTERM)
       return {
         why: 'killed',
-        detail: `killed by signal ${code - SIGNAL_EXIT_BASE} from outside, or at its maximum lifetime`,
+        detail: `killed by signal ${code - SIGNAL_EXIT_BASE}, either from outside or because the browser reached its maximum lifetime`,
       };
     const description =
       code > SIGNAL_EXIT_BASE ? `crashed with signal ${code - SIGNAL_EXIT_BASE}` : `exited with code ${code}`;
     return { why: 'exited', detail: description };
   }
 
-  #endForDisk({ stoppedBy: exceededLimit, bytes, entries }: Measurement): void {
+  #endAtDiskLimit({ stoppedBy: exceededLimit, bytes, entries }: Measurement): void {
     if (this.#boxEnd) return;
     const problem =
       exceededLimit === 'unreadable'

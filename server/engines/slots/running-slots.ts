@@ -4,7 +4,7 @@ import { Fault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { adoptBox } from './adopt-box.ts';
 import type { BoxHost } from './box-host.ts';
-import { diskRoom } from './disk-room.ts';
+import { readDiskRoom } from './disk-room.ts';
 import { removeFolder } from './remove-folder.ts';
 import { readTar } from './run-tar.ts';
 import type { RunningBox } from './running-box.ts';
@@ -30,31 +30,31 @@ export class RunningSlots implements Slots {
   readonly isolation: Isolation;
   readonly engines: ReadonlyMap<Engine, string>;
   readonly size: number;
-  readonly missing: readonly string[];
+  readonly missingFeatures: readonly string[];
   readonly #host: BoxHost;
   readonly #slotBySession = new Map<SessionId, number>();
   readonly #boxes = new Set<RunningBox>();
 
-  constructor(host: BoxHost, size: number, missing: readonly string[], engines: ReadonlyMap<Engine, string>) {
+  constructor(host: BoxHost, size: number, missingFeatures: readonly string[], engines: ReadonlyMap<Engine, string>) {
     this.#host = host;
     this.engines = engines;
     this.form = host.form;
     this.isolation = host.form === 'process' ? 'process' : 'slot';
     this.size = size;
-    this.missing = missing;
+    this.missingFeatures = missingFeatures;
   }
 
   get usedCount(): number {
     return this.#slotBySession.size;
   }
 
-  diskRoom(): Promise<DiskRoom> {
-    return diskRoom(this.#host.sessionsDir);
+  readDiskRoom(): Promise<DiskRoom> {
+    return readDiskRoom(this.#host.sessionsDir);
   }
 
   async start(request: BoxRequest, signal: AbortSignal): Promise<Box> {
     signal.throwIfAborted();
-    const slot = this.#reserve(request.session, this.#freeSlot());
+    const slot = this.#reserve(request.session, this.#findFreeSlot());
     return this.#openInSlot(request.session, release => startBox(this.#host, slot, request, release, signal));
   }
 
@@ -93,7 +93,7 @@ export class RunningSlots implements Slots {
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} boxes failed to close`);
   }
 
-  #freeSlot(): number {
+  #findFreeSlot(): number {
     const usedSlots = new Set(this.#slotBySession.values());
     const unusedSlot = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !usedSlots.has(slot));
     if (unusedSlot !== undefined && this.#slotBySession.size < this.size) return unusedSlot;

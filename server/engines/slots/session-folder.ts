@@ -46,12 +46,12 @@ export class SessionFolder {
     await mkdir(this.path, { mode: 0o711 });
     // The umask may have removed permissions that the box's user needs.
     await chmod(this.path, 0o711);
-    const creations = await Promise.allSettled([
+    const results = await Promise.allSettled([
       mkdir(this.notes, { mode: 0o700 }),
       this.#makeUploads(),
       this.#makeBox(uid),
     ]);
-    const failure = creations.find(part => part.status === 'rejected');
+    const failure = results.find(part => part.status === 'rejected');
     if (!failure) return;
     await this.remove();
     throw failure.reason;

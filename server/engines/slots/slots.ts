@@ -44,13 +44,13 @@ export interface BoxLayout {
    * False if Chromium's own sandbox cannot work (no jail, and the server runs as root or user namespaces are not
    * available). `--no-sandbox` is then needed.
    */
-  readonly ownSandbox: boolean;
+  readonly hasOwnSandbox: boolean;
 }
 
 export interface BoxRequest {
   readonly session: SessionId;
   /** Called when the layout is known, before anything runs. */
-  readonly program: (place: BoxLayout) => Program;
+  readonly program: (layout: BoxLayout) => Program;
   /** Enforced by `timeout -s KILL` around the browser, so the limit applies even if no server is running. */
   readonly lifetimeMs: number;
   /**
@@ -179,9 +179,9 @@ export interface Slots extends Closeable {
    */
   readonly usedCount: number;
   /** The protections that are missing on this machine, each as one sentence for the operator. */
-  readonly missing: readonly string[];
+  readonly missingFeatures: readonly string[];
   /** Free space of the disk that holds the session folders. */
-  diskRoom(): Promise<DiskRoom>;
+  readDiskRoom(): Promise<DiskRoom>;
   /** Takes a free slot and starts the program in it. */
   start(options: BoxRequest, signal: AbortSignal): Promise<Box>;
   /**

@@ -28,7 +28,7 @@ export interface SpawnedChain {
   readonly process: ChildProcess;
   /** The spawned process, which becomes `timeout`. */
   readonly leader: Process;
-  readonly exited: Promise<ExitCode>;
+  readonly whenExited: Promise<ExitCode>;
   readonly stderr: StderrTail;
   /** Starts the program of a gated chain. */
   readonly openGate: () => void;
@@ -53,7 +53,7 @@ export function spawnChain({ file, args }: Command, mark: string, hasGate: boole
   return {
     process,
     leader: leaderOf(process),
-    exited: whenExited,
+    whenExited,
     stderr: new StderrTail(stderrOf(process)),
     openGate,
   };
@@ -117,8 +117,8 @@ const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
     if (!(error instanceof WaitExpired)) throw error;
   });
 
-async function rejectOnExit({ exited, stderr }: SpawnedChain): Promise<never> {
-  const code = await exited;
+async function rejectOnExit({ whenExited, stderr }: SpawnedChain): Promise<never> {
+  const code = await whenExited;
   await stderr.whenClosed();
   throw new Error(
     `the process chain of the box ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -12,14 +13,25 @@ mkdirSync(BESIDE, { recursive: true });
 const folder = mkdtempSync(join(BESIDE, 'spread-'));
 after(() => rmSync(folder, { recursive: true }));
 
+/** Spreads the folders inside this one. Returns how many programs were started for it. */
+async function programsFor(folder: string): Promise<number> {
+  let count = 0;
+  const onStart = (): void => {
+    count += 1;
+  };
+  subscribe('child_process', onStart);
+  await spreadFolders(folder).finally(() => unsubscribe('child_process', onStart));
+  return count;
+}
+
 test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4', async () => {
-  await spreadFolders(folder);
   const isExt4 = statfsSync(folder).type === EXT4;
+  assert.equal(await programsFor(folder), isExt4 ? 1 : 0);
   const flags = isExt4 ? execFileSync('lsattr', ['-d', folder], { encoding: 'utf8' }).split(' ')[0] : '';
   assert.equal(flags?.includes('T'), isExt4);
 });
 
-test('does not change a folder on another file system', async () => {
+test('starts no program for a folder on another file system', async () => {
   assert.notEqual(statfsSync('/proc').type, EXT4);
-  await spreadFolders('/proc');
+  assert.equal(await programsFor('/proc'), 0);
 });

@@ -18,10 +18,10 @@ export function makeStage(stage = STAGE, stagedSession = STAGED_SESSION): void {
 }
 
 export async function stageMounts(program: Program): Promise<readonly StagedMount[]> {
-  const hiddenMounts = [];
-  for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) hiddenMounts.push(mount);
+  const inaccessibleMounts = [];
+  for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) inaccessibleMounts.push(mount);
   return Promise.all(
-    hiddenMounts.map(async (mount, index) => ({ ...mount, mountPoint: await mountPoint(mount.from, index) })),
+    inaccessibleMounts.map(async (mount, index) => ({ ...mount, mountPoint: await mountPoint(mount.from, index) })),
   );
 }
 

@@ -89,8 +89,8 @@ async function start(
   undoScope.defer(() => child.stderr.close());
   const processes = new BoxProcesses({ leader: child.leader, cgroup, hasJail: layout.hasJail, mark });
   undoScope.defer(() => processes.end({ search: true }));
-  const egress = await fillAndWaitUntilRunning(child, fillPromise, signal, (gateOpened, signalOrFailure) =>
-    waitUntilRunning(child, processes, loopbackListener, gateOpened, signalOrFailure),
+  const egress = await fillAndWaitUntilRunning(child, fillPromise, signal, (gateOpened, eitherSignal) =>
+    waitUntilRunning(child, processes, loopbackListener, gateOpened, eitherSignal),
   );
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = host;
@@ -123,10 +123,10 @@ async function fillAndWaitUntilRunning(
   signal: AbortSignal,
   waitForListener: (gateOpened: Promise<void>, signal: AbortSignal) => Promise<Server>,
 ): Promise<Server> {
-  const failureControl = new AbortController();
+  const failureController = new AbortController();
   const gateOpened = fillPromise.then(child.openGate);
-  gateOpened.catch(error => failureControl.abort(error));
-  const listenerPromise = waitForListener(gateOpened, AbortSignal.any([signal, failureControl.signal]));
+  gateOpened.catch(error => failureController.abort(error));
+  const listenerPromise = waitForListener(gateOpened, AbortSignal.any([signal, failureController.signal]));
   listenerPromise.catch(() => {});
   await gateOpened;
   return listenerPromise;

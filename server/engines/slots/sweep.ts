@@ -71,7 +71,7 @@ function boxProcesses(host: BoxHost, session: string): readonly Process[] {
 const markedSessions = (host: BoxHost): readonly string[] =>
   markedProcesses(MARK_VARIABLE)
     .map(({ mark }) => mark.split('/'))
-    .flatMap(([install, session]) => (install === host.install && session ? [session] : []));
+    .flatMap(([installId, session]) => (installId === host.installId && session ? [session] : []));
 
 const cgroupSessions = (host: BoxHost): readonly string[] => host.cgroups.folders.flatMap(foldersIn);
 

@@ -35,33 +35,41 @@ export interface TarCommand {
 
 export function tarChain(options: TarChainOptions): TarCommand {
   const command = quoteAll(lastCommand(options));
-  const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(options), `exec ${command}`].join('\n')];
+  const shell = ['sh', '-c', ['set -e', 'umask 077', ...stageCommands(options), `exec ${command}`].join('\n')];
   const [file = '', ...args] =
     options.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
   return { file, args };
 }
 
 /** The box's user cannot enter the data folder, so the folder is bind-mounted at a path that the user can enter. */
-const stage = ({ form, folder }: TarChainOptions): readonly string[] =>
+const stageCommands = ({ form, folder }: TarChainOptions): readonly string[] =>
   form === 'root' ? [`mount --bind ${quoteAll([folder, STAGED_SESSION])}`] : [];
 
 function lastCommand(options: TarChainOptions): readonly string[] {
   const { form, folder, names, tar } = options;
   const args = [...CREATE_OPTIONS, '--', ...names];
-  if (form === 'process') return [...bounds(options), tar, '-C', folder, ...args];
-  return [...privileges(options), ...bounds(options), 'bwrap', ...jail(options), '--', TAR_IN_JAIL, ...args];
+  if (form === 'process') return [...limitsCommand(options), tar, '-C', folder, ...args];
+  return [
+    ...privilegesCommand(options),
+    ...limitsCommand(options),
+    'bwrap',
+    ...jailArguments(options),
+    '--',
+    TAR_IN_JAIL,
+    ...args,
+  ];
 }
 
-function privileges({ form, uid }: TarChainOptions): readonly string[] {
+function privilegesCommand({ form, uid }: TarChainOptions): readonly string[] {
   const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
   return form === 'root' ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions] : [];
 }
 
-const bounds = ({ fileBytes }: TarChainOptions): readonly string[] => [
+const limitsCommand = ({ fileBytes }: TarChainOptions): readonly string[] => [
   ...['prlimit', `--nofile=${OPEN_FILES_MAX}`, `--fsize=${fileBytes}`, `--data=${MEMORY_BYTES_MAX}`, '--core=0', '--'],
 ];
 
-const jail = ({ form, folder, tar }: TarChainOptions): readonly string[] => [
+const jailArguments = ({ form, folder, tar }: TarChainOptions): readonly string[] => [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-net'],
   ...['--unshare-uts', '--die-with-parent'],
   ...['/usr/lib', '/usr/lib64', '/etc/ld.so.cache'].flatMap(path => ['--ro-bind-try', path, path]),

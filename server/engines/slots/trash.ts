@@ -11,7 +11,7 @@ export class Trash {
   readonly #folder: string;
   readonly #log: Log;
   readonly #list: (folder: string) => Promise<readonly string[]>;
-  #emptyLoop: Promise<void> | undefined;
+  #emptying: Promise<void> | undefined;
   /** Whether a folder was taken after the trash was last listed. */
   #hasNewFolder = false;
 
@@ -36,12 +36,12 @@ export class Trash {
 
   /** Resolves when all folders that have been taken so far are removed. */
   async close(): Promise<void> {
-    while (this.#emptyLoop) await this.#emptyLoop;
+    while (this.#emptying) await this.#emptying;
   }
 
   #empty(): void {
-    this.#emptyLoop ??= this.#removeAll().finally(() => {
-      this.#emptyLoop = undefined;
+    this.#emptying ??= this.#removeAll().finally(() => {
+      this.#emptying = undefined;
       // A folder may have been moved to the trash after the directory was read for the last list, but before the list
       // arrived.
       if (this.#hasNewFolder) this.#empty();

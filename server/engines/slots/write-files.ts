@@ -13,7 +13,7 @@ const SMALL_FILES_AT_ONCE = 8;
 const SMALL_FILE_BYTES_MAX = 1024 ** 2;
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Writes the files. Settles only after the last write has finished. */
 export async function writeFiles(
@@ -61,7 +61,7 @@ class FolderWriter {
     if (file.size > SMALL_FILE_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
     const bytes = await readAll(file);
     while (this.#pendingWrites.size >= SMALL_FILES_AT_ONCE) await Promise.race(this.#pendingWrites);
-    this.#startWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
+    this.#trackWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 
   async whenSettled(): Promise<void> {
@@ -73,7 +73,7 @@ class FolderWriter {
     if (this.#failure) throw this.#failure.error;
   }
 
-  #startWrite(work: Promise<void>): void {
+  #trackWrite(work: Promise<void>): void {
     const pendingWrite = work
       .catch(error => {
         this.#failure ??= { error };
@@ -84,7 +84,7 @@ class FolderWriter {
 
   async #write(name: string, fill: (handle: FileHandle) => Promise<void>): Promise<void> {
     await this.#ensureFolder(dirname(name));
-    const handle = await open(join(this.#folder, name), NEW_FILE, FILE_MODE);
+    const handle = await open(join(this.#folder, name), NEW_FILE_FLAGS, FILE_MODE);
     try {
       if (this.#uid !== undefined) await handle.chown(this.#uid, this.#uid);
       await fill(handle);

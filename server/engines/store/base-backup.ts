@@ -41,13 +41,15 @@ export interface BaseBackup extends Closeable {
  *
  * @throws Fault `data_folder_unusable` if there is no cluster yet.
  */
-export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'databaseUrl'>): Promise<BaseBackup> {
+export async function startBaseBackup(
+  options: Omit<StoreOptions, 'isBesideServer' | 'databaseUrl'>,
+): Promise<BaseBackup> {
   const scope = new Scope();
   try {
     const major = clusterMajor(options.dataDir);
     if (major === undefined) throw missingInstallationFault(options.dataDir);
     const client = new pg.Client({
-      ...connectionConfig(await openTarget({ ...options, beside: true }, scope)),
+      ...connectionConfig(await openTarget({ ...options, isBesideServer: true }, scope)),
       query_timeout: STATEMENT_MS,
       application_name: 'berth-backup',
     });

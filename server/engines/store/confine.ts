@@ -20,7 +20,7 @@ interface NamedObject {
 export async function confine(target: Target, log: Log): Promise<string | undefined> {
   const database = openDatabase(target, log, { poolMax: 1, statementMs: 0 });
   try {
-    return await database.db.transaction().execute(makeRole);
+    return await database.db.transaction().execute(ensureRole);
   } catch (error) {
     if (!isRoleRefusal(error)) throw error;
     log.warn('store.not_confined', { reason: error.message });
@@ -32,17 +32,17 @@ export async function confine(target: Target, log: Log): Promise<string | undefi
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 /** SQLSTATE of an error that means: a role of this name exists, but is not visible to this login. */
-const DUPLICATE = '42710';
+const DUPLICATE_OBJECT = '42710';
 
 const isRoleRefusal = (error: unknown): error is pg.DatabaseError =>
-  error instanceof pg.DatabaseError && (error.code === INSUFFICIENT_PRIVILEGE || error.code === DUPLICATE);
+  error instanceof pg.DatabaseError && (error.code === INSUFFICIENT_PRIVILEGE || error.code === DUPLICATE_OBJECT);
 
-async function makeRole(trx: Db): Promise<string> {
+async function ensureRole(trx: Db): Promise<string> {
   await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(trx);
   const { role, exists } = await findRole(trx);
   if (!exists) await sql`create role ${sql.id(role)} nologin`.execute(trx);
   if (!exists) await sql`grant ${sql.id(role)} to current_user`.execute(trx);
-  for (const { schema, name, wanted } of await tablesWithWrongRights(trx, role)) {
+  for (const { schema, name, wanted } of await tablesWithWrongPrivileges(trx, role)) {
     await sql`revoke all on ${sql.id(schema, name)} from ${sql.id(role)}`.execute(trx);
     await sql`grant ${sql.raw(wanted)} on ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
     await sql`grant usage on schema ${sql.id(schema)} to ${sql.id(role)}`.execute(trx);
@@ -71,7 +71,10 @@ async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
 }
 
 /** Returns our tables on which the role's rights differ from the intended ones. */
-async function tablesWithWrongRights(trx: Db, role: string): Promise<ReadonlyArray<NamedObject & { wanted: string }>> {
+async function tablesWithWrongPrivileges(
+  trx: Db,
+  role: string,
+): Promise<ReadonlyArray<NamedObject & { wanted: string }>> {
   const { rows } = await sql<NamedObject & { wanted: string }>`
     with ours as (
       select relation.oid, nspname as schema, relname as name,

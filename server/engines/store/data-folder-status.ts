@@ -1,7 +1,7 @@
 // Reports the state of a data folder, for `berth doctor`, without changing its data. To find the owner of the lock, it
 // tries to take the lock for a moment.
 import { existsSync } from 'node:fs';
-import { type FolderOwner, folderOwner } from './data-folder.ts';
+import { type FolderOwner, findFolderOwner } from './data-folder.ts';
 import { clusterMajor } from './embedded/cluster.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
 import { isResponding } from './embedded/is-responding.ts';
@@ -24,7 +24,7 @@ export interface DataFolderStatus {
  */
 export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatus> {
   const exists = existsSync(dataDir);
-  const owner = exists ? await folderOwner(dataDir) : undefined;
+  const owner = exists ? await findFolderOwner(dataDir) : undefined;
   const major = exists ? clusterMajor(dataDir) : undefined;
   const binaries = await findBinaries(major === undefined ? {} : { major });
   return {

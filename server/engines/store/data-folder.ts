@@ -54,7 +54,7 @@ export async function lockDataFolder(dataDir: string, options: LockOptions): Pro
 }
 
 /** Returns the owner of the lock, if any. Tries to take the lock, which starts a process. */
-export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unknown' | undefined> {
+export async function findFolderOwner(dataDir: string): Promise<FolderOwner | 'unknown' | undefined> {
   try {
     const lock = await lockDataFolder(dataDir, { waitMs: 0, role: 'command' });
     await lock.close();

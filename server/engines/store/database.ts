@@ -55,7 +55,7 @@ const STATEMENT_MS = 10_000;
  * Time limit for the wait for a free connection. It is longer than the limit of a statement, because the wait may be
  * for a statement to finish.
  */
-const FREE_CONNECTION_MS = 20_000;
+const FREE_CONNECTION_WAIT_MS = 20_000;
 /** The database cancels a statement after STATEMENT_MS. This limit applies if the database fails to do so. */
 const QUERY_TIMEOUT_MS = STATEMENT_MS + 3_000;
 const CLOSE_MS = 5_000;
@@ -78,11 +78,11 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
     ...(statementMs > 0 ? { query_timeout: QUERY_TIMEOUT_MS } : {}),
   };
   const pool = new pg.Pool({
-    Client: clientWith(clientConfig),
+    Client: clientClassWith(clientConfig),
     ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
     max: options.poolMax ?? POOL_MAX,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
-    connectionTimeoutMillis: FREE_CONNECTION_MS,
+    connectionTimeoutMillis: FREE_CONNECTION_WAIT_MS,
   });
   // An idle connection that breaks is dropped from the pool; without listeners its error would end the process.
   pool.on('error', error => log.debug('database.connection_lost', { reason: reason(error) }));
@@ -103,7 +103,7 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
  * Gives new connections a separate time limit, because the time limit of the pool also applies to the wait for a free
  * connection.
  */
-const clientWith = (clientConfig: pg.ClientConfig): (new () => pg.Client) =>
+const clientClassWith = (clientConfig: pg.ClientConfig): (new () => pg.Client) =>
   class extends pg.Client {
     constructor() {
       super(clientConfig);
@@ -188,8 +188,8 @@ class PoolDriver implements Driver {
 }
 
 /**
- * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_MS`. This error has no
- * code, so its message is compared.
+ * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_WAIT_MS`. This error has
+ * no code, so its message is compared.
  */
 const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';
 
@@ -202,7 +202,7 @@ class PoolConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const result = await this.send(query.sql, [...query.parameters], planNameOf(query.sql));
+    const result = await this.send(query.sql, [...query.parameters], statementNameOf(query.sql));
     return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) };
   }
 
@@ -229,12 +229,12 @@ class PoolConnection implements DatabaseConnection {
   }
 }
 
-const planNames = new Map<string, string>();
+const statementNames = new Map<string, string>();
 
-function planNameOf(text: string): string | undefined {
+function statementNameOf(text: string): string | undefined {
   if (!text.includes(KEPT_PLAN_MARK)) return undefined;
-  const name = planNames.get(text) ?? `kept_${planNames.size}`;
-  planNames.set(text, name);
+  const name = statementNames.get(text) ?? `kept_${statementNames.size}`;
+  statementNames.set(text, name);
   return name;
 }
 

@@ -23,7 +23,7 @@ export async function migrate(target: Target, log: Log): Promise<void> {
 }
 
 /** Refuses a server that does not support our schema. `isOperatorServer`: the operator configured the server. */
-export async function assertServer(db: Db, isOperatorServer: boolean): Promise<void> {
+export async function assertServerSupported(db: Db, isOperatorServer: boolean): Promise<void> {
   const { rows } = await sql<{ major: number; version: string; encoding: string; embedded: string | null }>`
     select current_setting('server_version_num')::int / 10000 as major,
            current_setting('server_version') as version,
@@ -31,7 +31,7 @@ export async function assertServer(db: Db, isOperatorServer: boolean): Promise<v
            current_setting(${EMBEDDED_MARK}, true) as embedded`.execute(db);
   const server = rows[0];
   if (!server || server.major < MAJOR_MIN)
-    throw new Fault('database_too_old', `The version of the database server is PostgreSQL ${server?.version}.`, {
+    throw new Fault('database_too_old', `The database server runs PostgreSQL ${server?.version}, which is too old.`, {
       advice: `Berth requires PostgreSQL ${MAJOR_MIN} or newer: upgrade the server, or unset DATABASE_URL to use the embedded PostgreSQL.`,
     });
   if (isOperatorServer && server.embedded)
@@ -40,7 +40,7 @@ export async function assertServer(db: Db, isOperatorServer: boolean): Promise<v
         'An embedded PostgreSQL serves only one host. For several hosts, run your own PostgreSQL; otherwise unset DATABASE_URL.',
     });
   if (server.encoding !== 'UTF8')
-    throw new Fault('database_unusable', `The database has the encoding ${server.encoding}.`, {
+    throw new Fault('database_unusable', `The database has the encoding ${server.encoding}, but Berth requires UTF8.`, {
       advice: 'Create a database with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0.',
     });
 }
@@ -60,10 +60,14 @@ async function runMigrations(db: Db, log: Log): Promise<void> {
 function migrationFault(error: unknown): Fault {
   if (isFault(error)) return error;
   if (/previously executed migration .* is missing/.test(reason(error)))
-    return new Fault('database_unusable', 'The database was migrated by a newer version of Berth.', {
-      advice: 'Nothing was changed. Start that version, or a newer one.',
-      cause: error,
-    });
+    return new Fault(
+      'database_unusable',
+      'The database was migrated by a newer version of Berth, so this version cannot use it.',
+      {
+        advice: 'Nothing was changed. Start that version, or a newer one.',
+        cause: error,
+      },
+    );
   return new Fault('database_unusable', `The database could not be migrated to this version: ${reason(error)}.`, {
     advice: 'Nothing was changed. The user in DATABASE_URL must be allowed to create tables.',
     cause: error,

@@ -15,7 +15,7 @@ import { isResponding } from './embedded/is-responding.ts';
 import { findPostmaster } from './embedded/postmaster.ts';
 import { runEmbedded } from './embedded/run-embedded.ts';
 import { Listener } from './listener.ts';
-import { assertServer, migrate } from './migrate.ts';
+import { assertServerSupported, migrate } from './migrate.ts';
 import type { AtomicTables, Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { actions } from './tables/actions.ts';
@@ -84,14 +84,14 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
   /** Whether a command opens the store while a server may be running. Processes that are running are not affected. */
-  readonly beside?: boolean;
+  readonly isBesideServer?: boolean;
   /** The folder that contains `postgres` and `initdb`. If absent, Berth searches for them. */
   readonly binariesFolder?: string;
   readonly lockWaitMs?: number;
 }
 
 const LOCK_WAIT_MS = 10_000;
-const BESIDE_POLL_MS = 50;
+const LOCK_POLL_MS = 50;
 /** How long to wait for the database, because the operator's database may still be starting. */
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_POLL_MS = 250;
@@ -114,16 +114,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 export async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
   if (options.databaseUrl) return { url: requireValidUrl(options.databaseUrl) };
-  const runningTarget = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
+  const runningTarget = options.isBesideServer
+    ? await findServerOrTakeLock(options, scope)
+    : await takeLock(options, scope);
   if (runningTarget) return runningTarget;
-  const embeddedPostgres = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
+  const embeddedPostgres = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.isBesideServer }));
   return { socket: embeddedPostgres.address };
 }
 
 /** Checked here, because the error of a later parser would contain the password. */
 function requireValidUrl(url: Secret): Secret {
   if (URL.canParse(url.reveal())) return url;
-  throw new Fault('database_unreachable', 'DATABASE_URL is not a URL.', {
+  throw new Fault('database_unreachable', 'DATABASE_URL is not a valid URL.', {
     advice: 'Expected: postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded.',
   });
 }
@@ -139,23 +141,23 @@ async function takeLock(
  * A command uses the PostgreSQL of a running server. The PostgreSQL of another command may end at any moment, so this
  * command waits for the lock and starts its own PostgreSQL.
  */
-async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
+async function findServerOrTakeLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
   const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
-  for (let remainingMs = lockWaitMs; ; remainingMs -= BESIDE_POLL_MS) {
+  for (let remainingMs = lockWaitMs; ; remainingMs -= LOCK_POLL_MS) {
     try {
       scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command', signal }));
       return undefined;
     } catch (error) {
       if (!isFault(error, 'data_folder_in_use')) throw error;
-      const server = await serverTarget(dataDir);
+      const server = await findServerTarget(dataDir);
       if (server) return server;
       if (remainingMs <= 0) throw error;
     }
-    await timer(BESIDE_POLL_MS, undefined, signal ? { signal } : {});
+    await timer(LOCK_POLL_MS, undefined, signal ? { signal } : {});
   }
 }
 
-async function serverTarget(dataDir: string): Promise<Target | undefined> {
+async function findServerTarget(dataDir: string): Promise<Target | undefined> {
   if (readOwner(dataDir)?.role !== 'server') return undefined;
   const serverPostmaster = findPostmaster(dataDir);
   return serverPostmaster && (await isResponding(serverPostmaster)) ? { socket: serverPostmaster } : undefined;
@@ -175,7 +177,7 @@ async function assertReachable(target: Target, { log, signal, isSupervised = fal
 async function problemOf(target: Target, isOperatorServer: boolean, log: Log): Promise<unknown> {
   const database = openDatabase(target, log, { poolMax: 1 });
   try {
-    await assertServer(database.db, isOperatorServer);
+    await assertServerSupported(database.db, isOperatorServer);
     return undefined;
   } catch (error) {
     if (isFault(error, 'database_unreachable')) return error.cause;

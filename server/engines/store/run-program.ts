@@ -58,13 +58,13 @@ function run(
   child.stdout?.on('data', collect);
   child.stderr?.on('data', collect);
   child.once('error', (error: NodeJS.ErrnoException) =>
-    reject(error.code === 'ENOENT' ? missingProgram(program) : error),
+    reject(error.code === 'ENOENT' ? missingProgramFault(program) : error),
   );
   child.once('close', code => resolve({ code, output: output.trim() }));
   return promise;
 }
 
-const missingProgram = (program: string): Fault =>
+const missingProgramFault = (program: string): Fault =>
   new Fault('database_binaries_missing', `The program ${program} is not installed.`, {
     advice: 'flock, setpriv and unshare are part of util-linux (Debian: apt install util-linux).',
   });

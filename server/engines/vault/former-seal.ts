@@ -19,7 +19,7 @@ export function openFormerContextKey(secret: Secret, context: string, wrapped: B
   if (wrapped.length !== 1 + NONCE_BYTES + KEY_BYTES + TAG_BYTES) throw new Error('the data is not a wrapped data key');
   const key = deriveKey(secret, 'berth', 'wraps the data keys of contexts');
   const [nonce, body] = [wrapped.subarray(1, 1 + NONCE_BYTES), wrapped.subarray(1 + NONCE_BYTES, -TAG_BYTES)];
-  return new Secret(open(key, { nonce, body, tag: wrapped.subarray(-TAG_BYTES), boundTo: context }));
+  return new Secret(open(key, { nonce, body, tag: wrapped.subarray(-TAG_BYTES), associatedData: context }));
 }
 
 /**
@@ -31,7 +31,7 @@ export function openFormerRoutes(secret: Secret, session: string, sealed: string
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
-  return open(deriveKey(secret, '', 'berth seal: proxies'), { nonce, body, tag, boundTo: session }).toString();
+  return open(deriveKey(secret, '', 'berth seal: proxies'), { nonce, body, tag, associatedData: session }).toString();
 }
 
 const deriveKey = (secret: Secret, salt: string, purpose: string): Buffer =>
@@ -39,9 +39,9 @@ const deriveKey = (secret: Secret, salt: string, purpose: string): Buffer =>
 
 function open(
   key: Buffer,
-  { nonce, body, tag, boundTo }: { nonce: Buffer; body: Buffer; tag: Buffer; boundTo: string },
+  { nonce, body, tag, associatedData }: { nonce: Buffer; body: Buffer; tag: Buffer; associatedData: string },
 ): Buffer {
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(Buffer.from(boundTo)).setAuthTag(tag);
+  decipher.setAAD(Buffer.from(associatedData)).setAuthTag(tag);
   return Buffer.concat([decipher.update(body), decipher.final()]);
 }

@@ -12,7 +12,7 @@ import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMas
 /** The permission bits of all users other than the owner. */
 const FOREIGN_ACCESS = 0o077;
 /** The name of a file that has not been renamed to `master-key` yet. Copies that the operator made have other names. */
-const UNFINISHED = /^master-key\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const UNFINISHED_FILE_NAME = /^master-key\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export class MasterKeyFile implements MasterKeySource {
   readonly #folder: string;
@@ -28,7 +28,7 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async read({ isFirst }: { readonly isFirst: boolean }): Promise<readonly MasterKey[]> {
-    const existingKeys = await this.#existing();
+    const existingKeys = await this.#readExisting();
     if (existingKeys) return existingKeys;
     if (!isFirst) throw missingFileFault(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
@@ -54,10 +54,10 @@ export class MasterKeyFile implements MasterKeySource {
     if (neededKeys.length > 0 && neededKeys.length < currentKeys.length) await this.#replace(neededKeys);
   }
 
-  async #existing(): Promise<readonly MasterKey[] | undefined> {
+  async #readExisting(): Promise<readonly MasterKey[] | undefined> {
     try {
       const text = await readFile(this.#path, 'utf8');
-      if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw readableFileFault(this.#path);
+      if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw exposedFileFault(this.#path);
       return readMasterKeys(text, this.#path);
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return undefined;
@@ -75,7 +75,7 @@ export class MasterKeyFile implements MasterKeySource {
   /** Removes files that a killed process did not rename. They may contain former keys. */
   async #removeUnfinished(): Promise<void> {
     for (const name of await readdir(this.#folder))
-      if (UNFINISHED.test(name)) await rm(join(this.#folder, name), { force: true });
+      if (UNFINISHED_FILE_NAME.test(name)) await rm(join(this.#folder, name), { force: true });
   }
 
   /** Writes the keys into a new file. Returns its path. */
@@ -97,7 +97,7 @@ const missingFileFault = (path: string): Fault =>
     },
   );
 
-const readableFileFault = (path: string): Fault =>
+const exposedFileFault = (path: string): Fault =>
   new Fault('master_key_unusable', `${path} can be read by users other than its owner.`, {
     advice: `Run chmod 600 ${path}.`,
   });

@@ -47,7 +47,7 @@ export function readMasterKeys(text: string, from: string): readonly MasterKey[]
   });
   if (keys.length > 0 && keys.length === tokens.length) return keys;
   throw new Fault('master_key_unusable', `${from} contains no master key, or contains text that is not a master key.`, {
-    advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
+    advice: 'A master key is 64 hexadecimal digits, or 32 bytes in base64. To create one, run `openssl rand -hex 32`.',
   });
 }
 

@@ -241,6 +241,6 @@ test('opening a value of an owner without a data key fails, and creates no key',
   const vault = await Vault.open(partsOf(rows, { dataDir: aFolder() }));
   const sealed = await vault.seal(A, Buffer.from('a secret'));
   await vault.destroy(A.owner);
-  await assert.rejects(vault.open(A, sealed), { message: `there is no data key of ${A.owner}` });
+  await assert.rejects(vault.open(A, sealed), { message: `there is no data key for ${A.owner}` });
   assert.equal(await rows.get(A.owner), undefined);
 });

@@ -99,7 +99,7 @@ export class Vault {
     if (cachedKey) return cachedKey;
     const destroyedCountBefore = this.#destroyedCount;
     const existingRow = await this.#parts.rows.get(owner);
-    if (!existingRow && !mayCreate) throw new Error(`there is no data key of ${owner}`);
+    if (!existingRow && !mayCreate) throw new Error(`there is no data key for ${owner}`);
     const row = existingRow ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
     // Does not cache the key if any key was destroyed since the row was read, because it may be this one.

@@ -12,10 +12,10 @@ const browser = {
   extensions: { folderOf: () => undefined, loadedIds: async () => [] },
 } as unknown as Browser;
 
-function openPolicy(held: boolean, masks = false): Policy {
+function openPolicy(held: boolean, isMasked = false): Policy {
   const lease = {
     control: {
-      ...{ handoffId: 'h' as HandoffId, isAsked: false, masks, allowedOrigins: undefined },
+      ...{ handoffId: 'h' as HandoffId, wasRequested: false, isMasked, allowedOrigins: undefined },
       ...{ holder: 'h', fence: 1, expiresAt: new Date() },
     },
     judgeInput: () => ({ refuse: 'driven' }),
@@ -28,7 +28,7 @@ function openPolicy(held: boolean, masks = false): Policy {
 
 function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
   const policy = openPolicy(held);
-  return async (method, params = {}) => policy.judge({ method, params, toBrowser: false });
+  return async (method, params = {}) => policy.judge({ method, params, isForBrowser: false });
 }
 
 const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';

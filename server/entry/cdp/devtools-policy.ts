@@ -65,7 +65,7 @@ const NO_OP_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Target types of frames and workers of the page. A popup is a page of its own. */
-const PAGE_TARGETS: readonly JsonObject[] = [
+const PAGE_TARGET_FILTER: readonly JsonObject[] = [
   ...[
     'iframe',
     'worker',
@@ -109,8 +109,8 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
     if (method === 'Target.detachFromTarget') return PASS; // the command can name only channels of its own client
     if (isWorkspaceLookup(command))
       return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
-    if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))
-      return isOverride(method) ? override(command, ownOverrides) : basePolicy.judge(command);
+    if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isPageMethod(method)))
+      return isOverride(method) ? judgeOverride(command, ownOverrides) : basePolicy.judge(command);
     return {
       refuse: `${method} is refused here: DevTools was opened for one page, and the command does not concern that page.`,
     };
@@ -128,7 +128,7 @@ const isWorkspaceLookup = ({ method, params }: Command): boolean =>
 const isOverride = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);
 
-const isOfPage = (method: string): boolean =>
+const isPageMethod = (method: string): boolean =>
   PAGE_DOMAINS.has(method.split('.', 1)[0] ?? '') && !BROWSER_WIDE_COMMANDS.has(method);
 
 const isAboutPage = ({ targetId, browserContextId }: JsonObject, page: string): boolean =>
@@ -136,7 +136,7 @@ const isAboutPage = ({ targetId, browserContextId }: JsonObject, page: string): 
 
 function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
   const isEnabled = autoAttach === true;
-  const filter = isEnabled ? { filter: PAGE_TARGETS } : {};
+  const filter = isEnabled ? { filter: PAGE_TARGET_FILTER } : {};
   return { rewrite: { autoAttach: isEnabled, waitForDebuggerOnStart: false, flatten: true, ...filter } };
 }
 
@@ -144,7 +144,7 @@ function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
  * When it starts, the front end clears all overrides, including those of the agent. Only overrides that DevTools itself
  * has set are actually cleared.
  */
-function override({ method, params }: Command, overriddenMethods: Set<string>): Verdict {
+function judgeOverride({ method, params }: Command, overriddenMethods: Set<string>): Verdict {
   const name = method.replace('.clear', '.set');
   if (name === method && !isNeutral(method, params)) {
     overriddenMethods.add(name);

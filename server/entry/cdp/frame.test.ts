@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
-import { frameHead, textFrames } from './frame.ts';
+import { frameHeader, textFrames } from './frame.ts';
 
 const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000];
 const textOf = (length: number): string => 'ä'.repeat(length >> 1) + 'x'.repeat(length % 2);
@@ -40,10 +40,10 @@ test('a client receives messages of every length in order from one buffer of fra
 
 test('frameHead creates the header of a message that is written separately', async () => {
   const texts = LENGTHS.map(textOf);
-  const parts = texts.flatMap(text => [frameHead(Buffer.byteLength(text)), Buffer.from(text)]);
+  const parts = texts.flatMap(text => [frameHeader(Buffer.byteLength(text)), Buffer.from(text)]);
   assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
 });
 
 test('frameHead encodes a length of more than 32 bits in 64 bits', () => {
-  assert.equal(frameHead(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
+  assert.equal(frameHeader(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

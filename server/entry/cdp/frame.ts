@@ -9,11 +9,11 @@ const UINT32 = 2 ** 32;
 /** Encodes all messages as frames in one buffer, so that they are sent in one write. */
 export function textFrames(messages: readonly Buffer[]): Buffer {
   let bytes = 0;
-  for (const { length } of messages) bytes += headBytes(length) + length;
+  for (const { length } of messages) bytes += headerBytes(length) + length;
   const frames = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const message of messages) {
-    at = putHead(frames, at, message.length);
+    at = writeHeader(frames, at, message.length);
     frames.set(message, at);
     at += message.length;
   }
@@ -21,17 +21,17 @@ export function textFrames(messages: readonly Buffer[]): Buffer {
 }
 
 /** Returns the frame header for a message that is written separately. */
-export function frameHead(payloadBytes: number): Buffer {
-  const head = Buffer.allocUnsafe(headBytes(payloadBytes));
-  putHead(head, 0, payloadBytes);
+export function frameHeader(payloadBytes: number): Buffer {
+  const head = Buffer.allocUnsafe(headerBytes(payloadBytes));
+  writeHeader(head, 0, payloadBytes);
   return head;
 }
 
-const headBytes = (payloadBytes: number): number =>
+const headerBytes = (payloadBytes: number): number =>
   payloadBytes < LENGTH_16 ? 2 : payloadBytes <= LENGTH_16_MAX ? 4 : 10;
 
 /** Writes a frame header. Returns the offset of the payload. */
-function putHead(target: Buffer, at: number, payloadBytes: number): number {
+function writeHeader(target: Buffer, at: number, payloadBytes: number): number {
   target[at] = FINAL_TEXT;
   if (payloadBytes < LENGTH_16) {
     target[at + 1] = payloadBytes;

@@ -68,18 +68,18 @@ const isInput = (method: string): boolean =>
   CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
 /** Whether a command with this method may have to wait, or to be changed. */
-export const mayWait = (method: string, { isAsked, masks, allowedOrigins }: Control): boolean =>
+export const mayWait = (method: string, { wasRequested, isMasked, allowedOrigins }: Control): boolean =>
   isInput(method) ||
-  (isAsked && method === EVALUATE) ||
+  (wasRequested && method === EVALUATE) ||
   (allowedOrigins !== undefined && CONTINUE_COMMANDS.has(method)) ||
-  (masks &&
+  (isMasked &&
     (CONTINUE_COMMANDS.has(method) ||
       TITLE_COMMANDS.has(method) ||
       !(PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN))));
 
-export function mustWait({ method, params }: Command, { isAsked, masks }: Control): boolean {
-  if (isInput(method) || (isAsked && method === EVALUATE && params.userGesture === true)) return true;
-  if (!masks || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
+export function mustWait({ method, params }: Command, { wasRequested, isMasked }: Control): boolean {
+  if (isInput(method) || (wasRequested && method === EVALUATE && params.userGesture === true)) return true;
+  if (!isMasked || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
   return method !== NEW_DOCUMENT_SCRIPT || params.source !== '';
 }
 
@@ -87,8 +87,8 @@ export function mustWait({ method, params }: Command, { isAsked, masks }: Contro
  * Whether the command continues a request that the guard of the allowed origins has already checked. An agent that
  * intercepts requests of the whole browser gets a request after the guard, and could change its URL.
  */
-export const hasPassedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
-  allowedOrigins !== undefined && toBrowser && CONTINUE_COMMANDS.has(method);
+export const hasPassedGuard = ({ method, isForBrowser }: Command, { allowedOrigins }: Control): boolean =>
+  allowedOrigins !== undefined && isForBrowser && CONTINUE_COMMANDS.has(method);
 
 /** The parameters that continue an intercepted request as the page sent it. */
 export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({

@@ -14,7 +14,7 @@ export const isDialogEvent = (event: Buffer): boolean =>
 
 export class MaskedDialogs {
   /** The withheld opening event of each open dialog, by channel. A page shows one dialog at a time. */
-  readonly #heldEvents = new Map<string, Buffer>();
+  readonly #withheldEvents = new Map<string, Buffer>();
 
   /**
    * The part of a dialog event that the client receives. The client is notified of the end of a dialog only if it was
@@ -26,17 +26,17 @@ export class MaskedDialogs {
     const { method, params } = message;
     const channel = textAt(message, 'sessionId') ?? '';
     if (method === DIALOG_OPENING) {
-      this.#heldEvents.set(channel, encoded(message, withoutText(params)));
+      this.#withheldEvents.set(channel, encoded(message, withoutText(params)));
       return undefined;
     }
-    if (this.#heldEvents.delete(channel)) return undefined;
+    if (this.#withheldEvents.delete(channel)) return undefined;
     return encoded(message, { ...params, userInput: '' });
   }
 
   /** Removes and returns the events of the dialogs that are still open. */
   take(): readonly Buffer[] {
-    const openDialogEvents = [...this.#heldEvents.values()];
-    this.#heldEvents.clear();
+    const openDialogEvents = [...this.#withheldEvents.values()];
+    this.#withheldEvents.clear();
     return openDialogEvents;
   }
 }

@@ -6,23 +6,23 @@ import { clientPolicy } from './policy.ts';
 
 const DOWNLOADS = '/session/downloads';
 let contexts: string[] = [];
-const kept: string[] = [];
-let onCloseRequest = 0;
-const keptAgain: string[] = [];
+const preparedContexts: string[] = [];
+let closeRequestCount = 0;
+const downloadCaptures: string[] = [];
 const browser = {
   downloadFolder: DOWNLOADS,
   uploadFolder: '/tmp/.uploads',
-  captureDownloads: async () => void keptAgain.push('kept'),
+  captureDownloads: async () => void downloadCaptures.push('kept'),
   contextIds: async () => contexts,
-  prepareContext: async (id: string) => void kept.push(id),
+  prepareContext: async (id: string) => void preparedContexts.push(id),
   extensions: {
     folderOf: (path: string) => (path === '/session/extensions/own' ? path : undefined),
     loadedIds: async () => ['loaded'],
   },
 } as unknown as Browser;
-const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => onCloseRequest++ });
+const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => closeRequestCount++ });
 const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> =>
-  policy.judge({ method, params, toBrowser: false });
+  policy.judge({ method, params, isForBrowser: false });
 
 const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';
 
@@ -111,7 +111,7 @@ for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected);
   });
 
-test('replaces the download path of the client by the session folder, and keeps eventsEnabled', async () => {
+test('replaces the download path of the client with the session folder, and keeps eventsEnabled', async () => {
   const verdict = await judge('Browser.setDownloadBehavior', {
     behavior: 'allow',
     downloadPath: '/x',
@@ -127,7 +127,7 @@ test('configures downloads in a new browser context before the client gets the i
   const verdict = await judge('Target.createBrowserContext');
   assert.ok('pass' in verdict && verdict.onResponse);
   await verdict.onResponse({ id: 1, result: { browserContextId: 'NEW' } });
-  assert.deepEqual(kept, ['NEW']);
+  assert.deepEqual(preparedContexts, ['NEW']);
 });
 
 test('refuses the fifty-first browser context', async () => {
@@ -137,53 +137,55 @@ test('refuses the fifty-first browser context', async () => {
 });
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
-  onCloseRequest = 0;
+  closeRequestCount = 0;
   assert.deepEqual(await judge('Browser.close'), { respondWith: {} });
-  assert.equal(onCloseRequest, 1);
+  assert.equal(closeRequestCount, 1);
 });
 
 test('restores the download behavior before it responds to Target.detachFromTarget', async () => {
   const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
   assert.ok('pass' in verdict);
   assert.deepEqual(await verdict.onResponse?.({ id: 1, result: {} }), { id: 1, result: {} });
-  assert.deepEqual(keptAgain, ['kept']);
+  assert.deepEqual(downloadCaptures, ['kept']);
 });
 
 test('maps paths of uploaded files to the upload folder if there is no jail', async () => {
   const folder = '/data/sessions/1/uploads';
-  const bare = clientPolicy({
+  const unjailedPolicy = clientPolicy({
     browser: { ...browser, uploadFolder: folder } as unknown as Browser,
     keepAlive: false,
     onCloseRequest: () => {},
   });
   const files = ['/tmp/.uploads/a$&b.pdf', `${DOWNLOADS}/x`];
-  const attached = await bare.judge({
+  const attached = await unjailedPolicy.judge({
     method: 'DOM.setFileInputFiles',
     params: { nodeId: 3, files },
-    toBrowser: false,
+    isForBrowser: false,
   });
   assert.deepEqual(attached, { rewrite: { nodeId: 3, files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } });
   const data = { items: [], files };
-  const dropped = await bare.judge({
+  const dropped = await unjailedPolicy.judge({
     method: 'Input.dispatchDragEvent',
     params: { type: 'drop', data },
-    toBrowser: false,
+    isForBrowser: false,
   });
   assert.deepEqual(dropped, {
     rewrite: { type: 'drop', data: { items: [], files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } },
   });
   const foreign = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
-  assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
+  assert.ok(
+    'refuse' in (await unjailedPolicy.judge({ method: 'DOM.setFileInputFiles', params: foreign, isForBrowser: false })),
+  );
 });
 
 test('removes changes from a Fetch.continueRequest that is sent to the browser during an unmasked hand-off with allowed origins', () => {
-  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: false, expiresAt: new Date() };
+  const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: false, expiresAt: new Date() };
   const change = { requestId: 'r', url: 'https://evil.example' };
-  const judged = (allowedOrigins: readonly string[] | undefined, toBrowser: boolean) => {
+  const judged = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
     const lease = { control: { ...control, allowedOrigins }, judgeInput: () => 'pass' } as never;
     const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
     const method = 'Fetch.continueRequest';
-    return [isWatched?.(method), judge({ method, params: change, toBrowser })];
+    return [isWatched?.(method), judge({ method, params: change, isForBrowser })];
   };
   assert.deepEqual(judged(['https://a.example'], true), [true, { rewrite: { requestId: 'r' } }]);
   assert.deepEqual(judged(['https://a.example'], false), [true, { pass: true }], 'a page asks before the guard');
@@ -191,7 +193,14 @@ test('removes changes from a Fetch.continueRequest that is sent to the browser d
 });
 
 test('refuses commands that read the body of a request from a masked hand-off, even after the hand-off', async () => {
-  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
+  const control = {
+    handoffId: 'h',
+    wasRequested: true,
+    holder: 'x',
+    fence: 1,
+    isMasked: true,
+    allowedOrigins: undefined,
+  };
   const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
   const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease: lease as never });
   const begins = (requestId: string) =>
@@ -201,17 +210,24 @@ test('refuses commands that read the body of a request from a masked hand-off, e
   assert.ok(begins('later'));
   for (const method of ['Network.getRequestPostData', 'Network.getResponseBody', 'Fetch.getResponseBody']) {
     assert.ok(policy.isWatched?.(method), method);
-    const verdictOn = (requestId: string) => policy.judge({ method, params: { requestId }, toBrowser: false });
+    const verdictOn = (requestId: string) => policy.judge({ method, params: { requestId }, isForBrowser: false });
     assert.match(JSON.stringify(await verdictOn('typed')), /refuse.*masked hand-off/);
     assert.deepEqual(await verdictOn('later'), { pass: true });
   }
 });
 
 test('prevents changes to requests and responses during a masked hand-off, and hides page titles from the agent', async () => {
-  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
+  const control = {
+    handoffId: 'h',
+    wasRequested: true,
+    holder: 'x',
+    fence: 1,
+    isMasked: true,
+    allowedOrigins: undefined,
+  };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const masked = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
-  const judged = (method: string, params: JsonObject) => masked.judge({ method, params, toBrowser: false });
+  const judged = (method: string, params: JsonObject) => masked.judge({ method, params, isForBrowser: false });
   const change = { requestId: 'r', url: 'https://evil.example', responseCode: 307, responseHeaders: [], headers: [] };
   for (const method of ['Fetch.continueRequest', 'Fetch.continueResponse']) {
     assert.ok(masked.isWatched?.(method));
@@ -237,8 +253,8 @@ test('prevents changes to requests and responses during a masked hand-off, and h
   });
   const dialog = (text: string) => ({ url: 'https://a.example/', type: 'prompt', message: text, defaultPrompt: text });
   assert.equal(event('Page.javascriptDialogOpening', dialog('typed')), undefined);
-  const untold = masked.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
-  assert.deepEqual(untold, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
+  const withheldDialogs = masked.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
+  assert.deepEqual(withheldDialogs, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
   const closed = { result: true, userInput: 'typed' };
   assert.deepEqual(event('Page.javascriptDialogClosed', closed), { result: true, userInput: '' }, 'one from before');
   event('Page.javascriptDialogOpening', dialog('typed'));

@@ -50,7 +50,7 @@ const REFUSED_METHODS: Readonly<Record<string, string>> = {
   'Tethering.bind': 'opens a port of the browser',
   'Tethering.unbind': 'closes a port of the browser',
   'PWA.install': 'may read a bundle from the host, and there is no desktop to install it on',
-  'PWA.launchFilesInApp': 'gives a page files of the host',
+  'PWA.launchFilesInApp': 'gives a page access to files of the host',
 };
 
 /** The extension id in these commands must belong to the session. */
@@ -77,24 +77,24 @@ export interface PolicyParts {
 export function clientPolicy(parts: PolicyParts): Policy {
   const { browser } = parts;
   const traces = TraceStreams.of(browser);
-  const rules: Readonly<Record<string, (params: JsonObject, toBrowser: boolean) => Verdict | Promise<Verdict>>> = {
-    ...(browser.guardsNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
+  const rules: Readonly<Record<string, (params: JsonObject, isForBrowser: boolean) => Verdict | Promise<Verdict>>> = {
+    ...(browser.isGuardingNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
     'Browser.close': () => {
       parts.onCloseRequest();
       return { respondWith: {} };
     },
     'Browser.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
     'Page.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
-    'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser),
-    'Input.dispatchDragEvent': params => draggedFiles(params, browser),
+    'DOM.setFileInputFiles': params => judgeFiles('DOM.setFileInputFiles', params, browser),
+    'Input.dispatchDragEvent': params => judgeDraggedFiles(params, browser),
     'Input.setIgnoreInputEvents': refuseIgnoringInput,
     'Page.navigate': params => judgeNavigation(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => judgeNavigation(params, browser.downloadFolder),
-    'Target.createTarget': params => newTarget(params, browser.downloadFolder),
+    'Target.createTarget': params => judgeNewTarget(params, browser.downloadFolder),
     'Target.attachToTarget': requireFlatSession,
     'Target.setAutoAttach': requireFlatSession,
     'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
-    'Target.createBrowserContext': params => newContext(params, browser),
+    'Target.createBrowserContext': params => judgeNewContext(params, browser),
     'Tracing.start': params => traces.start(params),
     'IO.read': params => traces.read(params),
     'IO.close': params => traces.close(params),
@@ -106,12 +106,12 @@ export function clientPolicy(parts: PolicyParts): Policy {
   };
   const watched = new Set([...Object.keys(REFUSED_METHODS), ...Object.keys(rules)]);
   const maskedRequests = new MaskedRequests();
-  const judgeByRules = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
+  const judgeByRules = ({ method, params, isForBrowser }: Command): Verdict | Promise<Verdict> => {
     const refusalReason = REFUSED_METHODS[method];
     if (refusalReason) return { refuse: `${method} is refused: it ${refusalReason}.` };
     if (maskedRequests.mayBeReadBy(method) && maskedRequests.has(params.requestId))
       return { refuse: `${method} is refused: the request was made while a person had control in a masked hand-off.` };
-    return rules[method]?.(params, toBrowser) ?? PASS;
+    return rules[method]?.(params, isForBrowser) ?? PASS;
   };
   const { lease } = parts;
   const isWatched = (method: string): boolean =>
@@ -119,13 +119,14 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const decide = (command: Command): Verdict | Promise<Verdict> => {
     const control = lease?.control;
     if (!control) return judgeByRules(command);
-    if (mustWait(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeByRules(command));
+    if (mustWait(command, control))
+      return judgeAfterControl(lease.judgeInput(command.method), () => judgeByRules(command));
     if (hasPassedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
-    return (control.masks ? judgeMasked(command) : undefined) ?? judgeByRules(command);
+    return (control.isMasked ? judgeMasked(command) : undefined) ?? judgeByRules(command);
   };
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
-    if (!lease?.control?.masks) return event;
+    if (!lease?.control?.isMasked) return event;
     maskedRequests.observe(event);
     return isDialogEvent(event) ? dialogs.visiblePart(event) : shownEvent(event);
   };
@@ -144,10 +145,12 @@ function judgeMasked({ method, params }: Command): Verdict | undefined {
 }
 
 async function handoffVerdict(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {
-  return request ? { respondWith: await request(params) } : { refuse: 'Berth.handoff is refused here.' };
+  return request
+    ? { respondWith: await request(params) }
+    : { refuse: 'Berth.handoff is not available on this connection.' };
 }
 
-function afterControl(
+function judgeAfterControl(
   input: ReturnType<Lease['judgeInput']>,
   decide: () => Verdict | Promise<Verdict>,
 ): Verdict | Promise<Verdict> {
@@ -157,8 +160,8 @@ function afterControl(
 }
 
 /** A request that a client continues at browser level bypasses the navigation guard and may have a changed URL. */
-const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdict =>
-  toBrowser
+const refuseBrowserLevelFetch = (_params: JsonObject, isForBrowser: boolean): Verdict =>
+  isForBrowser
     ? {
         refuse:
           'Fetch.enable on the browser itself is refused in a session with allowedDomains, or a networkPolicy for documents. Enable it on the pages, as page.route does.',
@@ -197,12 +200,12 @@ function withRealPaths(params: JsonObject, files: readonly string[], uploadFolde
  * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which
  * block some schemes, that page never responds, so about:blank is opened instead.
  */
-function newTarget(params: JsonObject, downloads: string): Verdict {
+function judgeNewTarget(params: JsonObject, downloads: string): Verdict {
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
   return isScript ? { rewrite: { ...params, url: 'about:blank' } } : judgeNavigation(params, downloads);
 }
 
-function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
+function judgeFiles(method: string, params: JsonObject, browser: Browser): Verdict {
   const { downloadFolder: downloads } = browser;
   if (params.files !== undefined && !Array.isArray(params.files))
     return { refuse: `${method} is refused: files must be a list.` };
@@ -216,8 +219,8 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
 }
 
 /** A page can read files that are dropped on it, as it can read those of a file input. */
-function draggedFiles(params: JsonObject, browser: Browser): Verdict {
-  const verdict = isObject(params.data) ? sessionFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
+function judgeDraggedFiles(params: JsonObject, browser: Browser): Verdict {
+  const verdict = isObject(params.data) ? judgeFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
   return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;
 }
 
@@ -287,7 +290,7 @@ function requireFlatSession(params: JsonObject): Verdict {
 }
 
 /** A proxy for a browser context would not work, because traffic can leave only through the session's proxy. */
-async function newContext(params: JsonObject, browser: Browser): Promise<Verdict> {
+async function judgeNewContext(params: JsonObject, browser: Browser): Promise<Verdict> {
   if (params.proxyServer !== undefined || params.proxyBypassList !== undefined)
     return {
       refuse:

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { BytesWatch, WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
-import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
+import type { BrowserClient, ReadLongMessage } from '../../domain/sessions/browser-host.ts';
 import {
   type AttachedClient,
   CLIENT_CLOSES,
@@ -17,9 +17,9 @@ import { guardListener } from '../../kit/guard.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { Bound } from '../../kit/totals.ts';
+import type { LevelKind } from '../../kit/totals.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
-import { frameHead, textFrames } from './frame.ts';
+import { frameHeader, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
 /**
@@ -34,7 +34,7 @@ const COPY_BYTES_MAX = 64 * 1024;
  */
 const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
-const ARRIVING_BYTES_NOTED = 1024 ** 2;
+const NOTED_ARRIVING_BYTES_MIN = 1024 ** 2;
 const PING_MS = 20_000;
 /** A client that sends no byte for this long is considered gone. It gets at least two pings in this time. */
 const SILENCE_MS = 55_000;
@@ -44,21 +44,21 @@ const CHECK_MS_MIN = 1_000;
  * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client
  * with unread bytes gets the time that it needs to read them at this rate.
  */
-const SLOW_BYTES_PER_MS = 8;
+const READ_BYTES_PER_MS_MIN = 8;
 const SLOW_MS_MAX = 600_000;
 /** The number of decimal digits of Number.MAX_SAFE_INTEGER. */
 const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** The code 1013 means: try again later. */
-const TOO_SLOW_CLOSE: ClientClose = { code: 1013, words: 'the client reads too slowly' };
-const TOO_MANY_UNREAD_CLOSES: Readonly<Record<Bound, ClientClose>> = {
-  session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },
-  application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
-  process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
+const TOO_SLOW_CLOSE: ClientClose = { code: 1013, reason: 'the client reads too slowly' };
+const TOO_MANY_UNREAD_CLOSES: Readonly<Record<LevelKind, ClientClose>> = {
+  session: { code: 1013, reason: 'the client reads too slowly: too many bytes are waiting in this session' },
+  application: { code: 1013, reason: 'the client reads too slowly: too many bytes are waiting in this application' },
+  process: { code: 1013, reason: 'the client reads too slowly: too many bytes are waiting in this server' },
 };
-const FAILED_CLOSE: ClientClose = { code: 1011, words: 'a message of this client could not be handled' };
-const PAGE_GONE_CLOSE: ClientClose = { code: 1000, words: 'the page was closed' };
+const FAILED_CLOSE: ClientClose = { code: 1011, reason: 'a message of this client could not be handled' };
+const PAGE_GONE_CLOSE: ClientClose = { code: 1000, reason: 'the page was closed' };
 
 export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveSession;
@@ -75,9 +75,9 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly page?: string;
   readonly waiting: WaitingBytes;
   /** Set for a client with limits: see `ClientListener` in engines/browser. */
-  readonly longestResponse?: (method: string) => number;
+  readonly responseBytesMax?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
-  readonly readLong: ReadLong;
+  readonly readLongMessage: ReadLongMessage;
   /** Ends the session, after Browser.close on a session without keepAlive. */
   readonly endSession: () => Promise<unknown>;
 }
@@ -87,7 +87,7 @@ export class Relay implements AttachedClient {
   readonly #parts: RelayParts;
   readonly #earlyMessages: Buffer[] = [];
   readonly #whenGone = Promise.withResolvers<void>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   /** The reason, if the server closed the connection. */
   #closeReason: string | undefined;
   #client: BrowserClient | undefined;
@@ -123,16 +123,16 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel, and forwards the messages that arrived in the meantime, in order. */
   async open(): Promise<void> {
-    const { live, socket, page, readLong, longestResponse } = this.#parts;
+    const { live, socket, page, readLongMessage, responseBytesMax } = this.#parts;
     socket.pause();
     const listener = {
       message: (message: Buffer) => this.#send(message),
-      rest: () => this.#flush(),
+      batchEnd: () => this.#flush(),
       setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#onFailed(error),
       onPageGone: () => void this.disconnect(PAGE_GONE_CLOSE),
-      readLong: (message: Buffer) => readLong(message, live.id),
-      ...(longestResponse ? { longestResponse } : {}),
+      readLongMessage: (message: Buffer) => readLongMessage(message, live.id),
+      ...(responseBytesMax ? { responseBytesMax } : {}),
     };
     const policyParts = {
       browser: live.browser,
@@ -160,7 +160,7 @@ export class Relay implements AttachedClient {
     const subscriptions = [
       lease.onNotice(({ method, params }) => this.#client?.announce(method, params)),
       lease.onChange(() => {
-        if (!lease.control?.masks) this.#client?.sendWithheld();
+        if (!lease.control?.isMasked) this.#client?.sendWithheld();
       }),
     ];
     this.#parts.socket.once('close', () => {
@@ -170,9 +170,9 @@ export class Relay implements AttachedClient {
 
   async disconnect(close: ClientClose): Promise<void> {
     const { socket, log, live } = this.#parts;
-    this.#closeReason ??= close.words;
+    this.#closeReason ??= close.reason;
     this.#sendReason(close);
-    socket.close(close.code, close.words);
+    socket.close(close.code, close.reason);
     const timeout = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#whenGone.promise;
     clearTimeout(timeout);
@@ -180,9 +180,9 @@ export class Relay implements AttachedClient {
   }
 
   /** Also sends the reason as a CDP event, as Chromium does. The DevTools front end shows it. */
-  #sendReason({ words }: ClientClose): void {
+  #sendReason({ reason }: ClientClose): void {
     if (this.#parts.page === undefined) return;
-    this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason: words } })));
+    this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason } })));
     this.#flush();
   }
 
@@ -198,13 +198,13 @@ export class Relay implements AttachedClient {
       if (bytes >= this.#acknowledgedBytes && bytes <= this.#writtenBytes) this.#acknowledgedBytes = bytes;
     });
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
-    socket.once('close', () => void this.#closed());
+    socket.once('close', () => void this.#onClose());
     connection.on('drain', () => this.#watchedBytes.note());
     // Runs before the listener of `ws`, which may emit the complete message in the same turn.
     connection.prependListener('data', (bytes: Buffer) => {
       this.#lastByteMs = this.#parts.clock.monotonicMs();
       this.#arrivingBytes += bytes.length;
-      if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#watchedBytes.note();
+      if (this.#arrivingBytes > NOTED_ARRIVING_BYTES_MIN) this.#watchedBytes.note();
     });
     void this.#watch();
   }
@@ -265,7 +265,7 @@ export class Relay implements AttachedClient {
     }
     connection.cork();
     for (const message of pendingMessages) {
-      connection.write(frameHead(message.length));
+      connection.write(frameHeader(message.length));
       connection.write(message);
     }
     connection.uncork();
@@ -285,7 +285,7 @@ export class Relay implements AttachedClient {
   }
 
   async #watch(): Promise<void> {
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     while (!signal.aborted) {
       const untilSilentMs = this.#silenceMs() - (this.#parts.clock.monotonicMs() - this.#lastByteMs);
       const waitMs = Math.min(PING_MS, Math.max(CHECK_MS_MIN, untilSilentMs));
@@ -296,7 +296,7 @@ export class Relay implements AttachedClient {
 
   /** The silence after which the client is considered gone. */
   #silenceMs(): number {
-    return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
+    return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / READ_BYTES_PER_MS_MIN);
   }
 
   #checkConnection(): void {
@@ -309,15 +309,15 @@ export class Relay implements AttachedClient {
       return socket.terminate();
     }
     // The idle time does not count while a requested hand-off is open or a person has control, because the agent waits.
-    if (this.#parts.lease?.isAsked || this.#parts.lease?.control) this.#lastCommandMs = now;
+    if (this.#parts.lease?.wasRequested || this.#parts.lease?.control) this.#lastCommandMs = now;
     if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping(`${this.#writtenBytes}`);
   }
 
-  async #closed(): Promise<void> {
+  async #onClose(): Promise<void> {
     const { live, log } = this.#parts;
-    this.#closing.abort(new Error('the socket is closed'));
+    this.#closeController.abort(new Error('the socket is closed'));
     this.#whenGone.resolve();
     this.#watchedBytes.close();
     live.detach(this, this.#closeReason);

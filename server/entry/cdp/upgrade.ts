@@ -13,8 +13,8 @@ import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import { presentedCredentialsOf } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
-import type { ReadLong } from '../../domain/sessions/browser-host.ts';
-import type { Connect, ConnectCredentials, ConnectGrant } from '../../domain/sessions/connect.ts';
+import type { ReadLongMessage } from '../../domain/sessions/browser-host.ts';
+import type { ConnectCredentials, ConnectGrant, SessionConnector } from '../../domain/sessions/connect.ts';
 import { CLIENT_CLOSES, type ClientKind, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
@@ -43,8 +43,8 @@ const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
 const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
-const REVOKED_CLOSE = { code: 1000, words: 'the address was revoked' };
-const EXPIRED_CLOSE = { code: 1000, words: 'the address has expired' };
+const REVOKED_CLOSE = { code: 1000, reason: 'the address was revoked' };
+const EXPIRED_CLOSE = { code: 1000, reason: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
 /** All addresses at which a session accepts WebSockets. */
@@ -58,7 +58,7 @@ interface OpenedConnection extends ConnectGrant {
    * Set if the client requested limits on the responses that it receives, as the driver does. Any client may request
    * them.
    */
-  readonly longestResponse?: (method: string) => number;
+  readonly responseBytesMax?: (method: string) => number;
   /**
    * Set if the client requested to count as a guest, as the driver does in a session that was not created for its call.
    */
@@ -66,7 +66,7 @@ interface OpenedConnection extends ConnectGrant {
 }
 
 export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
-  readonly connect: Connect;
+  readonly connector: SessionConnector;
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
   readonly endSession: (id: SessionId) => Promise<unknown>;
@@ -80,7 +80,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
-  readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
+  readonly liveView: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
   /** Handles upgrades at other addresses. Returns undefined if no other handler is responsible for the address. */
   readonly handleOtherUpgrade: (
     request: IncomingMessage,
@@ -89,7 +89,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   ) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;
-  readonly readLong: ReadLong;
+  readonly readLongMessage: ReadLongMessage;
 }
 
 export class CdpEntry {
@@ -142,7 +142,7 @@ export class CdpEntry {
     onlySession: { readonly id: SessionId | undefined } | undefined,
     span: Span,
   ): Promise<void> {
-    if (!onlySession) this.#parts.forwarding.admit(request);
+    if (!onlySession) this.#parts.forwarding.acceptForwarded(request);
     const owner = onlySession ? undefined : await this.#ownerOf(request);
     if (owner) {
       connection.once('close', () => span.end());
@@ -159,14 +159,14 @@ export class CdpEntry {
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
     const kind = kindOf(openedConnection, request);
-    const place = this.#reserve(live, kind);
+    const reservation = this.#reserve(live, kind);
     this.#sockets.handleUpgrade(request, connection, head, socket => {
-      place.giveBack();
+      reservation.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
       void this.#attach(openedConnection, socket, connection, kind);
     });
     // If the handshake was invalid, it was answered with 400, and the callback above was not called.
-    place.giveBack();
+    reservation.giveBack();
   }
 
   /** Returns the other host that runs the session, if any. That host checks whether the client may connect. */
@@ -174,17 +174,17 @@ export class CdpEntry {
     const { forwarding } = this.#parts;
     if (forwarding.isAlone || forwardedFrom(request)) return undefined;
     const id = SESSION_PATH.exec(requestUrl(request.url).pathname)?.[1];
-    return id === undefined ? undefined : forwarding.elsewhere('session', id);
+    return id === undefined ? undefined : forwarding.otherOwner('session', id);
   }
 
   async #resolve(
     request: IncomingMessage,
     onlySession: { readonly id: SessionId | undefined } | undefined,
   ): Promise<OpenedConnection> {
-    const { connect, people } = this.#parts;
+    const { connector, liveView } = this.#parts;
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
-    const directConnection = onlySession ? undefined : await this.#resolveDirect(url, token, people);
+    const directConnection = onlySession ? undefined : await this.#resolveDirect(url, token, liveView);
     if (directConnection)
       return { live: directConnection.live, keyId: directConnection.keyId, directClient: directConnection };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
@@ -192,17 +192,17 @@ export class CdpEntry {
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
         advice: 'Use the connectUrl of the session.',
       });
-    const openedConnection = await connect.open(id, this.#credentialsOf(request, url));
+    const openedConnection = await connector.open(id, this.#credentialsOf(request, url));
     const client = url.searchParams.get('client');
     return client === 'driver' || client === 'guest'
-      ? { ...openedConnection, longestResponse: responseBytesMaxForDriver, isGuest: client === 'guest' }
+      ? { ...openedConnection, responseBytesMax: responseBytesMaxForDriver, isGuest: client === 'guest' }
       : openedConnection;
   }
 
   async #resolveDirect(
     { pathname, searchParams }: URL,
     token: string,
-    liveView: CdpParts['people'],
+    liveView: CdpParts['liveView'],
   ): Promise<DirectClient | undefined> {
     const inspectedId = DEVTOOLS_PATH.exec(pathname)?.[1];
     if (inspectedId !== undefined)
@@ -216,36 +216,36 @@ export class CdpEntry {
    * time.
    */
   #reserve(liveSession: LiveSession, kind: ClientKind): { giveBack(): void } {
-    const place = { kind, isPlace: true, disconnect: () => Promise.resolve() } as const;
+    const reservation = { kind, isReservation: true, disconnect: () => Promise.resolve() } as const;
     try {
-      liveSession.attach(place);
+      liveSession.attach(reservation);
     } catch (error) {
-      this.#parts.connect.recordRefusal(liveSession, error);
+      this.#parts.connector.recordRefusal(liveSession, error);
       throw error;
     }
-    return { giveBack: () => liveSession.detach(place) };
+    return { giveBack: () => liveSession.detach(reservation) };
   }
 
   async #attach(
-    { live, keyId, directClient: direct, longestResponse }: OpenedConnection,
+    { live, keyId, directClient: direct, responseBytesMax }: OpenedConnection,
     socket: WebSocket,
     connection: Duplex,
     kind: ClientKind,
   ): Promise<void> {
-    const { waiting, readLong, clock, log, endSession } = this.#parts;
+    const { waiting, readLongMessage, clock, log, endSession } = this.#parts;
     const page = direct?.page;
     const relay = new Relay({
       live,
       socket,
       connection,
       kind,
-      ...(longestResponse ? { longestResponse } : {}),
+      ...(responseBytesMax ? { responseBytesMax } : {}),
       lease: this.#parts.leaseOf(live.id),
       ...(page === undefined
         ? { requestHandoff: (params: JsonObject) => this.#parts.requestHandoff(live, keyId, params) }
         : { page }),
       waiting,
-      readLong,
+      readLongMessage,
       clock,
       log,
       endSession: () => endSession(live.id),
@@ -264,7 +264,7 @@ export class CdpEntry {
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
-      await relay.disconnect({ code: 1011, words: 'the browser could not be reached' });
+      await relay.disconnect({ code: 1011, reason: 'the browser could not be reached' });
     }
   }
 
@@ -276,14 +276,14 @@ export class CdpEntry {
 
   /** Closes the connection when its address expires or is revoked. */
   #closeOnAddressEnd({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
-    const { people, clock } = this.#parts;
-    const revocation = people.onRevoked(live.id, () => void relay.disconnect(REVOKED_CLOSE));
+    const { liveView, clock } = this.#parts;
+    const revocation = liveView.onRevoked(live.id, () => void relay.disconnect(REVOKED_CLOSE));
     const expiry = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED_CLOSE));
-    if (page !== undefined) people.recordInspection(live.id, page, 'opened');
+    if (page !== undefined) liveView.recordInspection(live.id, page, 'opened');
     socket.once('close', () => {
       revocation.close();
       expiry.close();
-      if (page !== undefined) people.recordInspection(live.id, page, 'closed');
+      if (page !== undefined) liveView.recordInspection(live.id, page, 'closed');
     });
   }
 

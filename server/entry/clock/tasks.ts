@@ -6,7 +6,7 @@ import type { Log } from '../../kit/log.ts';
 import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Task } from '../../kit/task.ts';
-import { outsideSpans } from '../../kit/trace.ts';
+import { runOutsideSpans } from '../../kit/trace.ts';
 
 /** A task that has found nothing to do for this long is at rest. */
 const REST_AFTER_MS = 60_000;
@@ -24,7 +24,7 @@ export class Tasks implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #options: TasksOptions;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   readonly #loops: Promise<void>[] = [];
   readonly #tasks = new Map<string, Task>();
   /** The current run of each task that is running. */
@@ -60,44 +60,44 @@ export class Tasks implements Closeable {
       this.#noteActivity(task);
       await this.#runOnce(task);
     };
-    void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // `sleep` rejects when the tasks are closing.
+    void this.#clock.sleep(ms, this.#closeController.signal).then(run, () => {}); // `sleep` rejects when the tasks are closing.
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the tasks are closing'));
+    this.#closeController.abort(new Error('the tasks are closing'));
     await Promise.all(this.#loops);
     await Promise.all(this.#currentRuns.values());
   }
 
-  async #loop(task: Task, number: number): Promise<void> {
-    const { signal } = this.#closing;
+  async #loop(task: Task, taskIndex: number): Promise<void> {
+    const { signal } = this.#closeController;
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);
       // The due time is computed again at least every `everyMs`, because a longer interval at rest may end earlier.
       while (!signal.aborted) {
-        const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, number)];
+        const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, taskIndex)];
         if (beatMs >= dueMs) break;
         await this.#sleepUntil(Math.min(dueMs, beatMs + toBeat(task.everyMs)));
       }
     }
   }
 
-  #dueMs(task: Task, number: number): number {
+  #dueMs(task: Task, taskIndex: number): number {
     const { everyMs, restMs = 0, unusedMs = 0, quietMs = 0 } = task;
     const { isUnused, isQuiet } = this.#options;
-    const foundNothing = this.#hasFoundNothing(task);
+    const hasFoundNothing = this.#hasFoundNothing(task);
     const intervalMs = Math.max(
       everyMs,
       this.#isAtRest(task) ? restMs : 0,
-      foundNothing && isUnused() ? unusedMs : 0,
-      foundNothing && isQuiet() ? quietMs : 0,
+      hasFoundNothing && isUnused() ? unusedMs : 0,
+      hasFoundNothing && isQuiet() ? quietMs : 0,
     );
-    return nextBeat(this.#lastRunMs.get(task) ?? 0, intervalMs, number);
+    return nextBeat(this.#lastRunMs.get(task) ?? 0, intervalMs, taskIndex);
   }
 
   async #sleepUntil(ms: number): Promise<void> {
-    await this.#clock.sleep(ms - this.#clock.monotonicMs(), this.#closing.signal).catch(() => {});
+    await this.#clock.sleep(ms - this.#clock.monotonicMs(), this.#closeController.signal).catch(() => {});
   }
 
   #isAtRest(task: Task): boolean {
@@ -126,7 +126,7 @@ export class Tasks implements Closeable {
   async #runAfter(task: Task, current: Promise<void> | undefined): Promise<void> {
     await current;
     this.#nextRuns.delete(task);
-    if (this.#closing.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     const run = this.#run(task);
     this.#currentRuns.set(task, run);
     await run;
@@ -137,7 +137,7 @@ export class Tasks implements Closeable {
     const endWork = loopWatch.begin({ what: `clock.${task.name}` }, false);
     this.#lastRunMs.set(task, this.#clock.monotonicMs());
     try {
-      const counts = await outsideSpans(() => task.run());
+      const counts = await runOutsideSpans(() => task.run());
       if (Object.values(counts).every(count => count === 0)) return;
       this.#noteActivity(task);
       this.#log.info(`clock.${task.name}`, counts);
@@ -157,7 +157,7 @@ const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
  * The next beat after `lastRunMs` at which the task with this number runs. Tasks with the same interval run at
  * different beats where possible, so that they do not all need a database connection at once.
  */
-function nextBeat(lastRunMs: number, intervalMs: number, number: number): number {
-  const phaseMs = (number * BEAT_MS) % intervalMs;
+function nextBeat(lastRunMs: number, intervalMs: number, taskIndex: number): number {
+  const phaseMs = (taskIndex * BEAT_MS) % intervalMs;
   return Math.ceil((toBeat(lastRunMs) + BEAT_MS - phaseMs) / intervalMs) * intervalMs + phaseMs;
 }

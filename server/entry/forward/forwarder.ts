@@ -16,7 +16,7 @@ import { fault } from '../../domain/faults.ts';
 import type { PassOptions, PassOutcome, Peer } from '../../domain/fleet/forwarding.ts';
 import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
 import { LINE_HEADER, ticketText } from '../../domain/fleet/line-ticket.ts';
-import { REFUSAL_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
+import { parseRefusal, REFUSAL_HEADER } from '../../domain/fleet/not-here.ts';
 import { clientOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
 import { guardListener } from '../../kit/guard.ts';
@@ -37,7 +37,7 @@ const GONE_MS = 3_000;
 const REFUSAL_MS = 5_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
-const IDLE_MAX = 64;
+const FREE_SOCKETS_MAX = 64;
 /** Persistent connections are reused for less time than the peer keeps them open. */
 const KEEP_ALIVE_MS = 30_000;
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -84,7 +84,7 @@ export class Forwarder implements Closeable {
     if (!peerRequest) return 'unreached';
     if (request.socket.destroyed) {
       peerRequest.destroy();
-      throw unreachable(targetPeer, new Error('the caller has disconnected'));
+      throw unreachableFault(targetPeer, new Error('the caller has disconnected'));
     }
     const whenResponded = responseOf(peerRequest);
     const onCallerGone = (): void => void peerRequest.destroy();
@@ -93,11 +93,11 @@ export class Forwarder implements Closeable {
     try {
       if (body === undefined) request.pipe(peerRequest);
       else peerRequest.end(body);
-      const peerResponse = await whenResponded.catch(error => Promise.reject(unreachable(targetPeer, error)));
+      const peerResponse = await whenResponded.catch(error => Promise.reject(unreachableFault(targetPeer, error)));
       const refusalHeader = peerResponse.headers[REFUSAL_HEADER];
       if (typeof refusalHeader === 'string') {
         peerResponse.resume();
-        return { refused: refusalIn(refusalHeader) };
+        return { refused: parseRefusal(refusalHeader) };
       }
       const response = begin();
       writeHead(response, peerResponse);
@@ -117,17 +117,17 @@ export class Forwarder implements Closeable {
     const peerRequest = await this.#sendRequest(targetPeer, request, headers, {
       waitMs: RESTART_MS,
       isShort: true,
-      isKept: false,
+      isPersistent: false,
     });
     if (connection.destroyed) return void peerRequest.destroy();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onCallerGone = (): void => void peerRequest.destroy();
     connection.once('close', onCallerGone);
     this.#inFlight.set(peerRequest, targetPeer);
-    peerRequest.once('error', error => reject(unreachable(targetPeer, error)));
+    peerRequest.once('error', error => reject(unreachableFault(targetPeer, error)));
     const fail = (error: unknown): void => {
       peerRequest.destroy();
-      reject(unreachable(targetPeer, error));
+      reject(unreachableFault(targetPeer, error));
     };
     peerRequest.once(
       'response',
@@ -156,7 +156,7 @@ export class Forwarder implements Closeable {
    * close connections itself, and a host that has left still responds to requests that it has begun. Called whenever
    * the list of living hosts is updated.
    */
-  dropLost(): void {
+  dropLostHosts(): void {
     const { clock, isLiving } = this.#parts;
     const nowMs = clock.monotonicMs();
     for (const id of this.#goneSince.keys()) if (isLiving({ id })) this.#goneSince.delete(id);
@@ -213,13 +213,13 @@ export class Forwarder implements Closeable {
     {
       waitMs,
       isShort,
-      isKept = true,
-    }: { readonly waitMs: number; readonly isShort: boolean; readonly isKept?: boolean },
+      isPersistent = true,
+    }: { readonly waitMs: number; readonly isShort: boolean; readonly isPersistent?: boolean },
   ): Promise<ClientRequest> {
     const { clock, isLiving } = this.#parts;
     const deadlineMs = clock.monotonicMs() + waitMs;
     for (;;) {
-      const peerRequest = this.#begin(targetPeer, request, headers, isKept);
+      const peerRequest = this.#begin(targetPeer, request, headers, isPersistent);
       const problem = await waitForConnect(peerRequest);
       if (!problem) return peerRequest;
       const isUntrusted = wasCertificateRefused(peerRequest);
@@ -227,7 +227,7 @@ export class Forwarder implements Closeable {
       if (isUntrusted)
         this.#parts.log.warn('fleet.certificate_refused', { hostId: targetPeer.id, reason: reason(problem) });
       if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(targetPeer))
-        throw unreachable(targetPeer, problem);
+        throw unreachableFault(targetPeer, problem);
       await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
     }
   }
@@ -236,7 +236,7 @@ export class Forwarder implements Closeable {
     targetPeer: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
-    isKept: boolean,
+    isPersistent: boolean,
   ): ClientRequest {
     const { tokens, trustedProxies, authorities } = this.#parts;
     const { ip, peer } = clientOf(request, trustedProxies);
@@ -248,7 +248,7 @@ export class Forwarder implements Closeable {
     const options = {
       ...{ method, path, ...addressOf(url), ...(ca === undefined ? {} : { ca }) },
       headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(targetPeer.id, { method, path }, from) },
-      agent: isKept ? (isTls ? this.#https : this.#http) : false,
+      agent: isPersistent ? (isTls ? this.#https : this.#http) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
     peerRequest.on('error', () => {}); // Handles errors between the steps, each of which has its own listener.
@@ -263,7 +263,7 @@ function addressOf({ protocol, hostname, port, pathname }: URL) {
 }
 
 const agentOptions = {
-  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: IDLE_MAX, timeout: KEEP_ALIVE_MS },
+  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: FREE_SOCKETS_MAX, timeout: KEEP_ALIVE_MS },
   scheduling: 'lifo',
 } as const;
 
@@ -338,7 +338,7 @@ function headText({ statusCode, statusMessage, rawHeaders: raw }: IncomingMessag
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-const unreachable = (targetPeer: Peer, cause: unknown): Error =>
+const unreachableFault = (targetPeer: Peer, cause: unknown): Error =>
   fault('host_unreachable', `The host ${targetPeer.id} does not respond.`, {
     advice: 'Send the request again in a few seconds. If the host is lost, its sessions end within 15 seconds.',
     cause,

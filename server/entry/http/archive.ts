@@ -31,13 +31,13 @@ async function addAll(
   openFile: (file: ServedFile) => Promise<Readable>,
   output: Readable,
 ): Promise<void> {
-  const names = new Names();
+  const names = new UniqueNames();
   const pace = new Pace();
   for (const file of files) {
     if (pace.isDue) await pace.rest();
     if (output.destroyed) return;
     const entry = { ...UNCOMPRESSED, mtime: file.createdAt, size: file.size };
-    zip.addReadStreamLazy(names.unique(file.name), entry, provide => {
+    zip.addReadStreamLazy(names.makeUnique(file.name), entry, provide => {
       openFile(file).then(
         body => provide(null, body),
         error => provide(error, Readable.from([])),
@@ -62,11 +62,11 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
  * Creates unique names: `report.pdf`, `report (1).pdf`, … Remembers the last number of each name, because thousands of
  * names may be equal.
  */
-class Names {
+class UniqueNames {
   readonly #usedNames = new Set<string>();
   readonly #lastNumbers = new Map<string, number>();
 
-  unique(name: string): string {
+  makeUnique(name: string): string {
     const dot = name.lastIndexOf('.');
     const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
     let number = this.#lastNumbers.get(name) ?? 0;

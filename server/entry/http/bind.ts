@@ -13,9 +13,9 @@ import {
   operation,
   pathsOf,
 } from '../../../contract/operations.ts';
-import { deviceCodeIn } from '../../domain/device/device-code.ts';
+import { deviceCodeHashIn } from '../../domain/device/device-code.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
-import type { UploadRoom } from '../../domain/files/uploads.ts';
+import type { UploadAllowance } from '../../domain/files/uploads.ts';
 import { ticketOf } from '../../domain/fleet/line-ticket.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type {
@@ -136,12 +136,12 @@ export interface BindParts {
   readonly origins: ApplicationOrigins;
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
-  readonly toOwner: ToOwnerParts;
+  readonly toOwnerParts: ToOwnerParts;
   /**
    * Called before the body of an upload into a session is read. Returns whether the upload is allowed, and how large it
    * may be.
    */
-  readonly allowUpload: (caller: AgentCaller, session: string, mayBeRepeat: boolean) => Promise<UploadRoom>;
+  readonly allowUpload: (caller: AgentCaller, session: string, mayBeRepeat: boolean) => Promise<UploadAllowance>;
 }
 
 /** Registers every operation at all of its paths. Returns the supported methods of each path. */
@@ -173,42 +173,42 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     onRequest: async (request, reply) => {
       if (operation(id).allowsRegisteredOrigins) await parts.origins.admit(request, reply);
       await identify(id, request, parts);
-      await passToOwner(id, request, reply, parts.tracker.recordOf(request).caller, parts.toOwner);
+      await passToOwner(id, request, reply, parts.tracker.recordOf(request).caller, parts.toOwnerParts);
     },
     handler: async (request, reply) => {
-      const readInput = parts.tracker.attribute(request, () => readRequest(request));
+      const requestInput = parts.tracker.attribute(request, () => readRequest(request));
       const { caller } = parts.tracker.recordOf(request);
       if (id === 'callMcp') {
-        const callHere = () => perform(request, reply, readInput, undefined);
-        return routeMcpCall(request, reply, caller, parts.toOwner, callHere);
+        const callHere = () => perform(request, reply, requestInput, undefined);
+        return routeMcpCall(request, reply, caller, parts.toOwnerParts, callHere);
       }
       if (!upload)
-        return respondOrPlace(id, request, reply, caller, parts.toOwner, () =>
-          perform(request, reply, readInput, undefined),
+        return respondOrPlace(id, request, reply, caller, parts.toOwnerParts, () =>
+          perform(request, reply, requestInput, undefined),
         );
-      const agent = uploader(request, parts);
+      const agent = requireAgentCaller(request, parts);
       const { maxBytes } = upload;
       // `readerOf` has validated the id.
-      const session: string | undefined = maxBytes === undefined ? Object(readInput.params).id : undefined;
+      const session: string | undefined = maxBytes === undefined ? Object(requestInput.params).id : undefined;
       const mayBeRepeat = request.headers['idempotency-key'] !== undefined;
       const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
         request,
         owner,
         () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session, mayBeRepeat)),
-        file => perform(request, reply, readInput, file),
+        file => perform(request, reply, requestInput, file),
       );
     },
   });
 }
 
-function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller {
+function requireAgentCaller(request: FastifyRequest, { tracker }: BindParts): AgentCaller {
   const { caller } = tracker.recordOf(request);
-  if (caller?.kind !== 'agentKey') throw new Error('an upload without an agent key');
+  if (caller?.kind !== 'agentKey') throw new Error('an upload was sent without an agent key');
   return caller;
 }
 
-type ReadRequest = ReturnType<ReturnType<typeof readerOf>>;
+type RequestInput = ReturnType<ReturnType<typeof readerOf>>;
 
 /** Runs the handler for a request that has been read, and sends its response. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
@@ -217,7 +217,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
-    requestInput: ReadRequest,
+    requestInput: RequestInput,
     file: UploadedFile | undefined,
   ) => {
     // The body by which repeated requests are compared. For a file, it consists of the name and digest.
@@ -225,7 +225,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     const detailedInput = { ...requestInput, file, ...requestDetails(id, request, reply, mount, parts, body) };
     // Every part has been validated by `readerOf`.
     const handle = (options: CreateOptions): Promise<HttpResponse> =>
-      parts.tracker.inSpan(request, () => handler({ ...detailedInput, options } as never));
+      parts.tracker.runInSpan(request, () => handler({ ...detailedInput, options } as never));
     const handleRequest =
       isResent(request) && operation(id).method === 'DELETE'
         ? () => ignoreNotFound(handle(detailedInput.options))
@@ -235,9 +235,11 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
       parts.tracker.attribute(request, () => send(reply, status, result));
     if (key === undefined) return sendResponse(await handleRequest(detailedInput.options));
     const markReplayed = (): void => void reply.header('idempotency-replayed', 'true');
-    const writeKey = { id, key, path: pathOf(request) };
+    const keyedOperation = { id, key, path: pathOf(request) };
     const runFirst = (run: IdempotencyRun): Promise<HttpResponse> => handleRequest({ ...detailedInput.options, run });
-    return sendResponse(await parts.repeats.respond(writeKey, { ...detailedInput, body }, runFirst, markReplayed));
+    return sendResponse(
+      await parts.repeats.respond(keyedOperation, { ...detailedInput, body }, runFirst, markReplayed),
+    );
   };
 }
 
@@ -255,7 +257,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   const { credential, scopes, stepUp, ownPageOnly, ownOriginOnly, isWrite } = operation(id);
   if (ownPageOnly && credential === 'public') cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
-  if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
+  if (credential === 'deviceCode') return void deviceCodeHashIn(request.headers.authorization);
   const presented = presentedIn(id, request, parts);
   const acceptedCredential = acceptedFor(credential, bearerOf(presented.authorization));
   if (!acceptedCredential) return;
@@ -438,7 +440,7 @@ function requestDetails(
   body: unknown,
 ) {
   const { tracker, repeats, cookie } = parts;
-  const { disconnectSignal: signal, arrived } = callerConnection(reply.raw);
+  const { disconnectSignal: signal, whenDelivered } = callerConnection(reply.raw);
   const caller: Caller | undefined = tracker.recordOf(request).caller;
   const lineTicket = ticketOf(request.raw);
   const presented = presentedIn(id, request, parts);
@@ -451,7 +453,9 @@ function requestDetails(
       signal,
       ...applyPreferences(id, request, reply),
       ...(lineTicket ? { line: lineTicket } : {}),
-      ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
+      ...(isResendable(id, request)
+        ? { delivery: deliveryOf(request, repeats.digestOf(id, body), whenDelivered) }
+        : {}),
     },
     presented,
     bearer: bearerOf(presented.authorization),
@@ -502,7 +506,7 @@ const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Numb
 const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, whenDelivered: Promise<boolean>) => ({
   digest,
   isResend: isResent({ headers }),
-  arrived: whenDelivered,
+  whenDelivered,
 });
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

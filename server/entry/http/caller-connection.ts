@@ -6,7 +6,7 @@ export interface CallerConnection {
   /** Aborted if the caller disconnects before it has received the response. */
   readonly disconnectSignal: AbortSignal;
   /** Whether the response was written completely. */
-  readonly arrived: Promise<boolean>;
+  readonly whenDelivered: Promise<boolean>;
 }
 
 const connections = new WeakMap<ServerResponse, CallerConnection>();
@@ -28,5 +28,5 @@ function watch(outgoing: ServerResponse): CallerConnection {
       resolve(outgoing.writableFinished);
     });
   });
-  return { disconnectSignal: disconnectController.signal, arrived: whenDelivered };
+  return { disconnectSignal: disconnectController.signal, whenDelivered };
 }

@@ -62,7 +62,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
 /** Rebuilds the response when a start is repeated with the same idempotency key. */
 export const compatResponseBuilders = {
   startSession: {
-    keep: (body: JsonObject): JsonObject => body,
+    pickStoredParts: (body: JsonObject): JsonObject => body,
     rebuild: async (_: unknown, id: SessionId): Promise<HttpResponse> => startedResponse(id),
   },
 };

@@ -12,9 +12,10 @@ const PUBLIC_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
 } as const;
 
-export const configHandlers = (documents: ServiceDocuments, identities: Pick<Identities, 'offered'>) => ({
+export const configHandlers = (documents: ServiceDocuments, identities: Pick<Identities, 'publicDescription'>) => ({
   readConfig: async ({ headers, query }: HandlerInput<'readConfig'>): Promise<HttpResponse> => {
-    const consumer = query.application === undefined ? undefined : await identities.offered(query.application);
+    const consumer =
+      query.application === undefined ? undefined : await identities.publicDescription(query.application);
     return cacheableResponse({ ...documents.config(), ...(consumer ? { consumer } : {}) }, headers['if-none-match']);
   },
 

@@ -26,7 +26,7 @@ async function redirectsOf(publicUrl: string, host: string): Promise<readonly un
   return responses.map(({ statusCode, headers }) => (statusCode === 200 ? undefined : headers.location));
 }
 
-test('the pages for signing in redirect a browser on this machine to localhost, where it offers passkeys', async () => {
+test('the sign-in pages redirect 127.0.0.1 and [::1] to localhost, where a browser offers passkeys', async () => {
   for (const host of ['127.0.0.1:8080', '[::1]:8080']) {
     const addresses = PAGES.map(path => `http://localhost:8080${path}`);
     assert.deepEqual(await redirectsOf('http://127.0.0.1:8080', host), addresses);
@@ -35,7 +35,7 @@ test('the pages for signing in redirect a browser on this machine to localhost, 
   assert.deepEqual(await redirectsOf('http://127.0.0.1', '127.0.0.1'), addresses);
 });
 
-test('the pages for signing in do not redirect to an address on localhost at which nobody can sign in', async () => {
+test('the sign-in pages do not redirect if the public URL is https or has another host name, or at localhost', async () => {
   for (const [publicUrl, host] of [
     ['https://127.0.0.1:8443', '127.0.0.1:8443'],
     ['https://127.0.0.1', '127.0.0.1'],

@@ -29,13 +29,13 @@ export const consumerDataHandlers = (
     jsonResponse(await memory.delete(caller, body)),
 
   giveConsumerConsent: async ({ caller, body }: HandlerInput<'giveConsumerConsent'>): Promise<HttpResponse> =>
-    jsonResponse(await memory.consent(caller, body)),
+    jsonResponse(await memory.giveConsent(caller, body)),
 
   listConsumerConsents: async ({ caller }: HandlerInput<'listConsumerConsents'>): Promise<HttpResponse> =>
     jsonResponse(await memory.consents(caller)),
 
   withdrawConsumerConsent: async ({ caller, body }: HandlerInput<'withdrawConsumerConsent'>): Promise<HttpResponse> =>
-    jsonResponse(await memory.withdraw(caller, body.id)),
+    jsonResponse(await memory.withdrawConsent(caller, body.id)),
 
   readConsentingAgent: async ({ caller, body }: HandlerInput<'readConsentingAgent'>): Promise<HttpResponse> =>
     jsonResponse(await memory.agent(caller, body.keyId)),

@@ -20,7 +20,7 @@ export interface ConsumerParts {
 }
 
 export const consumerHandlers = (
-  { signIns, hosted, sessions, own, profiles, upstream, linking }: ConsumerServices,
+  { signIns, hosted, sessions, ownConsumer, profiles, upstream, linker }: ConsumerServices,
   { actions }: ConsumerParts,
   cookie: ConsumerCookie,
 ) => ({
@@ -52,7 +52,7 @@ export const consumerHandlers = (
     endedResponse(await upstream.logoutUrl(await sessions.end(caller, 'all')), params, cookie),
 
   stepUpConsumer: async ({ caller, params, body, origin }: HandlerInput<'stepUpConsumer'>): Promise<HttpResponse> => {
-    const headers = withCookie(await own.stepUp(caller, origin, body), params, cookie);
+    const headers = withCookie(await ownConsumer.stepUp(caller, origin, body), params, cookie);
     const consumerSession = await sessions.reread(caller);
     return jsonResponse(consumerSession, headers);
   },
@@ -104,13 +104,13 @@ export const consumerHandlers = (
   },
 
   linkConsumerProfile: async ({ caller, body }: HandlerInput<'linkConsumerProfile'>): Promise<HttpResponse> =>
-    jsonResponse(await linking.link(caller, body.accessToken)),
+    jsonResponse(await linker.link(caller, body.accessToken)),
 
   listConsumerPasskeys: async ({ caller }: HandlerInput<'listConsumerPasskeys'>): Promise<HttpResponse> =>
-    jsonResponse(await own.listPasskeys(caller)),
+    jsonResponse(await ownConsumer.listPasskeys(caller)),
 
   requestConsumerPasskey: async ({ caller, origin }: HandlerInput<'requestConsumerPasskey'>): Promise<HttpResponse> =>
-    jsonResponse(await own.beginAddingPasskey(caller, origin)),
+    jsonResponse(await ownConsumer.beginAddingPasskey(caller, origin)),
 
   addConsumerPasskey: async ({
     caller,
@@ -118,20 +118,20 @@ export const consumerHandlers = (
     body,
     origin,
   }: HandlerInput<'addConsumerPasskey'>): Promise<HttpResponse> => {
-    const headers = withCookie(await own.addPasskey(caller, origin, body), params, cookie);
-    return jsonResponse(await own.listPasskeys(caller), headers);
+    const headers = withCookie(await ownConsumer.addPasskey(caller, origin, body), params, cookie);
+    return jsonResponse(await ownConsumer.listPasskeys(caller), headers);
   },
 
   removeConsumerPasskey: async ({ caller, body }: HandlerInput<'removeConsumerPasskey'>): Promise<HttpResponse> => {
-    await own.removePasskey(caller, body.id);
-    return jsonResponse(await own.listPasskeys(caller));
+    await ownConsumer.removePasskey(caller, body.id);
+    return jsonResponse(await ownConsumer.listPasskeys(caller));
   },
 
   requestConsumerChallenge: async ({
     caller,
     origin,
   }: HandlerInput<'requestConsumerChallenge'>): Promise<HttpResponse> =>
-    jsonResponse(await own.challenge(caller, origin)),
+    jsonResponse(await ownConsumer.challenge(caller, origin)),
 
   listConsumerActions: async ({ caller, body }: HandlerInput<'listConsumerActions'>): Promise<HttpResponse> =>
     jsonResponse(await actions.list(caller, body)),

@@ -4,14 +4,14 @@ import { peerOf } from '../../domain/device/from-session.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export const deviceHandlers = ({ starting, approval, collecting, states }: DeviceMethods) => ({
+export const deviceHandlers = ({ starter, approval, collector, states }: DeviceMethods) => ({
   // RFC 8628 requires 200. For JSON requests, the authorization is a resource like any other, so the status is 201.
   startDeviceAuthorization: async ({
     body,
     source,
     isForm,
   }: HandlerInput<'startDeviceAuthorization'>): Promise<HttpResponse> => ({
-    body: await starting.start(body, source),
+    body: await starter.start(body, source),
     status: isForm ? 200 : 201,
   }),
 
@@ -35,5 +35,5 @@ export const deviceHandlers = ({ starting, approval, collecting, states }: Devic
     jsonResponse(await approval.decide(caller, body, peerOf(presented))),
 
   collectDeviceToken: async ({ body, source }: HandlerInput<'collectDeviceToken'>): Promise<HttpResponse> =>
-    jsonResponse(await collecting.collect(body, source)),
+    jsonResponse(await collector.collect(body, source)),
 });

@@ -6,7 +6,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
-import { passSession } from './to-owner.ts';
+import { passToSessionOwner } from './to-owner.ts';
 import { WebFiles } from './web-files.ts';
 
 const FILES_PREFIX = '/devtools/';
@@ -56,7 +56,7 @@ export function serveDevtools(
   };
 
   const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
-    passSession(String(Object(request.params).id), request, reply, forwarding);
+    passToSessionOwner(String(Object(request.params).id), request, reply, forwarding);
   app.get('/v1/browsers/live/:id/devtools', { onRequest: toOwner }, async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const pageId = page === undefined ? undefined : String(page);

@@ -45,7 +45,7 @@ class StillClock implements Clock {
     });
   }
 
-  get sleeping(): number {
+  get sleeperCount(): number {
     return this.#sleepers.size;
   }
 
@@ -114,7 +114,7 @@ function reading(stream: Readable, said: string[]): void {
   stream.on('error', () => {});
 }
 
-const eventuallySaid = (said: string[], text: string) =>
+const waitUntilSaid = (said: string[], text: string) =>
   pollUntil(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
 describe('eventStream', () => {
@@ -130,7 +130,7 @@ describe('eventStream', () => {
   it('sends a heartbeat after 15 seconds without events', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
-    await eventuallySaid(said, SHOWN);
+    await waitUntilSaid(said, SHOWN);
     const look = async (ms: number): Promise<void> => {
       clock.move(ms);
       const { asked } = source;
@@ -141,7 +141,7 @@ describe('eventStream', () => {
     await look(14_999);
     assert.deepEqual(said, []);
     await look(1);
-    await eventuallySaid(said, ': still here\n\n');
+    await waitUntilSaid(said, ': still here\n\n');
     source.give('end');
     await once(stream, 'end');
     assert.deepEqual(said, [': still here\n\n']);
@@ -152,9 +152,9 @@ describe('eventStream', () => {
       throw fault('invalid_credentials', 'revoked');
     });
     reading(stream, said);
-    await eventuallySaid(said, SHOWN);
+    await waitUntilSaid(said, SHOWN);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
-    await eventuallySaid(said, '0000000000000008');
+    await waitUntilSaid(said, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
     await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
@@ -171,7 +171,7 @@ describe('eventStream', () => {
     await pollUntil(
       30_000,
       'the reading to stop',
-      () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined,
+      () => (stream.readableLength > 64 * 1024 && clock.sleeperCount > 0) || undefined,
     );
     assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
     clock.move(29_999);
@@ -185,11 +185,11 @@ describe('eventStream', () => {
   it('releases its source and its timers when the reader disconnects', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
-    await eventuallySaid(said, SHOWN);
+    await waitUntilSaid(said, SHOWN);
     stream.destroy();
     source.give('end'); // The request's abort signal ends the source in the same way.
     await once(stream, 'close');
     assert.equal(source.returned, true);
-    assert.equal(clock.sleeping, 0);
+    assert.equal(clock.sleeperCount, 0);
   });
 });

@@ -37,8 +37,8 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
-  const tooSlow = (): void => void stream.destroy(new Error('the client stopped reading the stream'));
-  const stream = Readable.from(untilDisconnected(pieces(parts), parts.clock, tooSlow), {
+  const closeAsTooSlow = (): void => void stream.destroy(new Error('the client stopped reading the stream'));
+  const stream = Readable.from(withStallLimit(pieces(parts), parts.clock, closeAsTooSlow), {
     objectMode: false,
     highWaterMark: WAITING_BYTES_MAX,
   });
@@ -73,15 +73,15 @@ async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<stri
 const pieceOf = ({ id, type, data }: StreamedItem): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Yields the texts, and calls `tooSlow` if a text is not read in time. */
-async function* untilDisconnected(
+/** Yields the texts, and calls `closeAsTooSlow` if a text is not read in time. */
+async function* withStallLimit(
   texts: AsyncGenerator<string, void>,
   clock: Clock,
-  tooSlow: () => void,
+  closeAsTooSlow: () => void,
 ): AsyncGenerator<string, void> {
   for await (const text of texts) {
     const stallController = new AbortController();
-    clock.sleep(STALLED_MS, stallController.signal).then(tooSlow, () => {}); // rejects when the text was read in time
+    clock.sleep(STALLED_MS, stallController.signal).then(closeAsTooSlow, () => {}); // rejects when the text was read in time
     try {
       yield text;
     } finally {

@@ -115,7 +115,7 @@ const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
   '22021': unstorableFault,
   '22P05': unstorableFault,
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
-    fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`, {
+    fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are accepted.`, {
       advice: 'Send a smaller body.',
       details: { limit: BODY_BYTES_MAX },
     }),

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import type { ServedFile } from '../../domain/files/served-file.ts';
 import { isFault } from '../../kit/fault.ts';
-import { fileResponse, partOf } from './file-response.ts';
+import { fileResponse, parseRange } from './file-response.ts';
 
 const TAG = 'a'.repeat(64);
 const FILE: ServedFile = {
@@ -84,12 +84,13 @@ describe('partOf', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`parses the Range header ${header} for a file of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
+    it(`parses the Range header ${header} for a file of ten bytes`, () =>
+      assert.deepEqual(parseRange(header, 10), part));
 
   for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])
     it(`refuses the Range header ${header} for a file of ten bytes`, () =>
       assert.throws(
-        () => partOf(header, 10),
+        () => parseRange(header, 10),
         error => isFault(error, 'range_not_satisfiable'),
       ));
 });

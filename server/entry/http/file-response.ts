@@ -12,7 +12,7 @@ export interface FileRequest {
   readonly extraHeaders?: Readonly<Record<string, string>>;
 }
 
-interface Part {
+interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
@@ -30,25 +30,25 @@ export async function fileResponse(
     ...extraHeaders,
   };
   if (matches(headers['if-none-match'], tag)) return { status: 304, headers: sentHeaders };
-  const part =
-    headers['if-range'] === undefined || headers['if-range'] === tag ? partOf(headers.range, file.size) : undefined;
-  const length = part ? part.last - part.first + 1 : file.size;
+  const range =
+    headers['if-range'] === undefined || headers['if-range'] === tag ? parseRange(headers.range, file.size) : undefined;
+  const length = range ? range.last - range.first + 1 : file.size;
   return {
-    status: part ? 206 : 200,
+    status: range ? 206 : 200,
     contentType: file.mimeType,
     headers: {
       ...sentHeaders,
       'content-length': String(length),
-      ...(part ? { 'content-range': `bytes ${part.first}-${part.last}/${file.size}` } : {}),
+      ...(range ? { 'content-range': `bytes ${range.first}-${range.last}/${file.size}` } : {}),
     },
-    body: isHead ? Readable.from([]) : await bytesOf(file, part),
+    body: isHead ? Readable.from([]) : await bytesOf(file, range),
   };
 }
 
-async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readable> {
+async function bytesOf(file: ServedFile, range: ByteRange | undefined): Promise<Readable> {
   // An empty file is not opened, because it has no valid range.
   if (file.size === 0) return Readable.from([]);
-  const openedFile = await file.open(part).catch(error => {
+  const openedFile = await file.open(range).catch(error => {
     throw fault('storage_unreachable', 'The file cannot be read at the moment: the file storage does not respond.', {
       advice: 'Send the request again in a few seconds.',
       cause: error,
@@ -64,7 +64,7 @@ const matches = (header: string | undefined, tag: string): boolean =>
   header?.split(',').some(one => ['*', tag, `W/${tag}`].includes(one.trim())) ?? false;
 
 /** Parses one range. For several ranges or an invalid header the whole file is sent, as the standard allows. */
-export function partOf(header: string | undefined, size: number): Part | undefined {
+export function parseRange(header: string | undefined, size: number): ByteRange | undefined {
   const [, from = '', to = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(header?.trim() ?? '') ?? [];
   if (from === '' && to === '') return undefined;
   const first = from === '' ? Math.max(0, size - Number(to)) : Number(from);

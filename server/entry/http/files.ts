@@ -10,7 +10,7 @@ import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.
 
 export interface FileMethods {
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
-  readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'fileOfLink'>;
+  readonly downloads: Pick<Downloads, 'list' | 'read' | 'file' | 'remove' | 'archive' | 'fileOfLink'>;
 }
 
 /** A signed link may be used from pages of any origin. */
@@ -38,7 +38,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
     const vary = { vary: 'accept' };
     if (form === 'json') return jsonResponse(await downloads.read(caller, params.id), vary);
     if (form === 'bytes')
-      return fileResponse(await downloads.bytes(caller, params.id), { headers, isHead, extraHeaders: vary });
+      return fileResponse(await downloads.file(caller, params.id), { headers, isHead, extraHeaders: vary });
     throw fault(
       'not_acceptable',
       `A download is available as JSON or as application/octet-stream, not as ${accepts}.`,

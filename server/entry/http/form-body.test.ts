@@ -8,7 +8,7 @@ test('reads parameters, and omits empty parameters', () => {
   assert.deepEqual(readFormBody(''), {});
 });
 
-test('refuses repeated values, too many values and values that are too large', () => {
+test('refuses repeated parameters, too many parameters and values that are too large', () => {
   for (const text of ['a=1&a=1', '__proto__=x', Array.from({ length: 33 }, (_, index) => `p${index}=1`).join('&')])
     assert.throws(
       () => readFormBody(text),

@@ -12,7 +12,7 @@ export const isFormType = (type: string | undefined): boolean =>
 
 export function readFormBody(text: string): Readonly<Record<string, string>> {
   if (Buffer.byteLength(text) > FORM_BYTES_MAX)
-    throw fault('payload_too_large', `The form is too large: at most ${FORM_BYTES_MAX} bytes are read.`, {
+    throw fault('payload_too_large', `The form is too large: at most ${FORM_BYTES_MAX} bytes are accepted.`, {
       advice: 'Send a smaller body.',
       details: { limit: FORM_BYTES_MAX },
     });

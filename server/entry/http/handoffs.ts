@@ -8,7 +8,7 @@ export type HandoffMethods = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim
 
 type HandoffInput = Pick<HandlerInput<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
 
-export interface LinkCookies {
+export interface LinkCookieParts {
   readonly publicUrl: string;
   /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
   readonly frameAncestorsOf: (appId: string) => Promise<readonly string[]>;
@@ -18,10 +18,10 @@ const cookieOf = (id: string): string => `berth-handoff-${id}`;
 
 const credentialsOf = ({ caller, bearer, cookieNamed, source, params }: HandoffInput): PresentedCredentials => ({
   ...{ caller, source },
-  ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
+  ...{ bearer: caller ? undefined : bearer, browserCookie: cookieNamed(cookieOf(params.id)) },
 });
 
-export const handoffHandlers = (handoffs: HandoffMethods, cookies: LinkCookies) => ({
+export const handoffHandlers = (handoffs: HandoffMethods, cookies: LinkCookieParts) => ({
   requestHandoff: async ({ caller, params, body }: HandlerInput<'requestHandoff'>): Promise<HttpResponse> =>
     jsonResponse(await handoffs.request(caller, params.appId, body)),
 
@@ -53,17 +53,17 @@ export const handoffHandlers = (handoffs: HandoffMethods, cookies: LinkCookies) 
 /** The first browser that opens a claim link gets a cookie. From then on the link works only with this cookie. */
 async function openingResponse(
   { params: { appId, id } }: HandoffInput,
-  { value, browser }: HandoffResult<unknown>,
-  { publicUrl, frameAncestorsOf }: LinkCookies,
+  { value, browserCookie }: HandoffResult<unknown>,
+  { publicUrl, frameAncestorsOf }: LinkCookieParts,
 ): Promise<HttpResponse> {
-  if (!browser) return jsonResponse(value);
+  if (!browserCookie) return jsonResponse(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
   const siteAttributes =
     (await frameAncestorsOf(appId)).length > 0 && acceptsSecureCookies(publicUrl)
       ? CROSS_SITE_ATTRIBUTES
       : sameSiteAttributes(publicUrl);
-  const attributes = `Path=${path}; HttpOnly; ${siteAttributes}; Expires=${browser.until.toUTCString()}`;
-  return jsonResponse(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
+  const attributes = `Path=${path}; HttpOnly; ${siteAttributes}; Expires=${browserCookie.until.toUTCString()}`;
+  return jsonResponse(value, { 'set-cookie': `${cookieOf(id)}=${browserCookie.secret.reveal()}; ${attributes}` });
 }
 
 /**

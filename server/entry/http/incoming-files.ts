@@ -21,8 +21,8 @@ const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
 /** An upload without Content-Length reserves bytes in steps of this size. */
 const STEP_BYTES = 1024 ** 2;
 /** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
-const MIN_BYTES = 64 * 1024;
-const MIN_BYTES_INTERVAL_MS = 60_000;
+const INTERVAL_BYTES_MIN = 64 * 1024;
+const RATE_INTERVAL_MS = 60_000;
 /** The maximum duration of an upload: the maximum lifetime of a session. */
 const UPLOAD_MS_MAX = 21_600_000;
 
@@ -39,7 +39,7 @@ export interface IncomingFilesParts {
 
 export class IncomingFiles {
   readonly #parts: IncomingFilesParts;
-  readonly #places = new Totals(UPLOADS_AT_ONCE_MAX);
+  readonly #uploadCounts = new Totals(UPLOADS_AT_ONCE_MAX);
   readonly #bytes = new Totals(UPLOAD_BYTES_AT_ONCE_MAX);
 
   constructor(parts: IncomingFilesParts) {
@@ -53,18 +53,18 @@ export class IncomingFiles {
     authorize: () => Promise<AllowedUpload> | AllowedUpload,
     work: (file: UploadedFile) => Promise<T>,
   ): Promise<T> {
-    const place = this.#places.open(owner);
-    const bytes = this.#bytes.open(owner);
+    const countShare = this.#uploadCounts.open(owner);
+    const byteShare = this.#bytes.open(owner);
     try {
-      const fullLevel = place.take(1);
+      const fullLevel = countShare.take(1);
       if (fullLevel) throw tooManyUploads(fullLevel);
       const { room = {}, ...allowed } = await authorize();
       const { folder, clock } = this.#parts;
-      const bounds = { folder, ...allowed, reserve: (bytesNeeded: number) => reserve(bytes, bytesNeeded, room) };
+      const bounds = { folder, ...allowed, reserve: (bytesNeeded: number) => reserve(byteShare, bytesNeeded, room) };
       return await withUploadedFile(request, bounds, clock.now(), work);
     } finally {
-      place.close();
-      bytes.close();
+      countShare.close();
+      byteShare.close();
     }
   }
 }
@@ -81,8 +81,8 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
   const endMs = clock.monotonicMs() + UPLOAD_MS_MAX;
   while (!bodyEndController.signal.aborted) {
     const bytesBefore = socket.bytesRead;
-    await clock.sleep(MIN_BYTES_INTERVAL_MS, bodyEndController.signal).catch(() => {});
-    const isSlow = socket.bytesRead - bytesBefore < MIN_BYTES || clock.monotonicMs() > endMs;
+    await clock.sleep(RATE_INTERVAL_MS, bodyEndController.signal).catch(() => {});
+    const isSlow = socket.bytesRead - bytesBefore < INTERVAL_BYTES_MIN || clock.monotonicMs() > endMs;
     if (isSlow && !bodyEndController.signal.aborted && !raw.complete) socket.destroy();
   }
   socket.off('close', onBodyEnd);
@@ -100,17 +100,17 @@ function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void
 
 const BOUND_NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
 
-const tooManyUploads = ({ bound, max }: Level): Fault =>
-  fault('rate_limited', `${max} uploads of ${BOUND_NAMES[bound]} are already being received, which is the limit.`, {
+const tooManyUploads = ({ kind, max }: Level): Fault =>
+  fault('rate_limited', `${max} uploads of ${BOUND_NAMES[kind]} are already being received, which is the limit.`, {
     advice: 'Wait for an upload to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },
   });
 
-const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault => {
-  const limit = Math.min(max, room[bound] ?? max);
+const tooManyBytes = ({ kind, max, sum }: Level, room: Partial<Bounds>): Fault => {
+  const limit = Math.min(max, room[kind] ?? max);
   return fault(
     'rate_limited',
-    `Uploads of ${BOUND_NAMES[bound]} in progress already take up ${sum} of ${limit} bytes.`,
+    `Uploads of ${BOUND_NAMES[kind]} in progress already take up ${sum} of ${limit} bytes.`,
     {
       advice: 'Wait for an upload to finish, and send the request again.',
       details: { limit, used: sum, retryAfterSeconds: 1 },

@@ -10,12 +10,12 @@ import { readPreferences } from './preferences.ts';
 
 export type InvocationMethods = Pick<
   Invocations,
-  'discover' | 'callable' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
+  'discover' | 'listCallable' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
 >;
 
 export type ApplicationInvocationMethods = Pick<InvocationsOfApplication, 'list' | 'read'>;
 
-const RETRY_AFTER = '2';
+const RETRY_AFTER_SECONDS = '2';
 
 export const invocationHandlers = (
   invocations: InvocationMethods,
@@ -92,7 +92,7 @@ export function invocationResponse(
 ): HttpResponse {
   if (invocation.endedAt !== undefined) return jsonResponse(invocation, headers);
   const location = `/v1/agent/applications/${appId}/invocations/${invocation.id}`;
-  return { status: 202, body: invocation, headers: { ...headers, location, 'retry-after': RETRY_AFTER } };
+  return { status: 202, body: invocation, headers: { ...headers, location, 'retry-after': RETRY_AFTER_SECONDS } };
 }
 
 export function waitSecondsOf(prefer: string | undefined): number {

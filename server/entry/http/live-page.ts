@@ -6,7 +6,7 @@ import type { Uploads } from '../../domain/files/uploads.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { IncomingFiles } from './incoming-files.ts';
-import { passSession } from './to-owner.ts';
+import { passToSessionOwner } from './to-owner.ts';
 import type { WebFiles } from './web-files.ts';
 
 const ASSETS = '/live-view/';
@@ -43,7 +43,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
   });
   // An upload for a file chooser on the page, from the viewer who has control.
   const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
-    passSession(String(Object(request.params).id), request, reply, parts.forwarding);
+    passToSessionOwner(String(Object(request.params).id), request, reply, parts.forwarding);
   app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: toOwner }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const liveSession = await parts.live.resolveUploader(String(token), String(id));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mcpPlace } from './mcp-place.ts';
+import { mcpDestinationOf } from './mcp-place.ts';
 
 const call = (name: unknown, input?: unknown) => ({ method: 'tools/call', params: { name, arguments: input } });
 const ID = '01a210d6-665b-779c-8fe0-9a0910767fa1';
@@ -21,4 +21,4 @@ for (const [what, body, expected] of [
   ['a wait for a call', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
   ['a wait for a decision', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
-  test(`determines which host handles ${what}`, () => assert.deepEqual(mcpPlace(body), expected));
+  test(`determines which host handles ${what}`, () => assert.deepEqual(mcpDestinationOf(body), expected));

@@ -6,14 +6,14 @@ import { isBrowserTool, RESULT_TOOL } from '../../../contract/browser-tools.ts';
  * session that the key has open. `placed` means that the message may start a browser, so a host with a free slot
  * answers. `here` means that any host can answer.
  */
-export type McpPlace =
+export type McpDestination =
   | { readonly kind: 'session' | 'invocation' | 'action'; readonly id: string }
   | 'only_session'
   | 'placed'
   | 'here';
 
 /** Determines where a message is answered. The message has not been validated. */
-export function mcpPlace(body: unknown): McpPlace {
+export function mcpDestinationOf(body: unknown): McpDestination {
   const { method, params } = Object(body);
   if (method !== 'tools/call') return 'here';
   const { name, arguments: input } = Object(params);

@@ -31,7 +31,7 @@ const INSTRUCTIONS =
 
 export interface McpParts {
   readonly tools: Pick<BrowserTools, 'call' | 'resume'>;
-  readonly operations: Pick<OperationTools, 'granted' | 'call' | 'resume' | 'result'>;
+  readonly operations: Pick<OperationTools, 'listGranted' | 'call' | 'resume' | 'result'>;
   /** Signs the state that clients send back. */
   readonly stateKey: Buffer;
   readonly publicUrl: string;
@@ -119,7 +119,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   });
   const canDrive = caller.scopes.has('browsers:connect');
   server.setRequestHandler('tools/list', async () => {
-    const grantedOperations = await operations.granted(caller);
+    const grantedOperations = await operations.listGranted(caller);
     const resultTools = grantedOperations.some(mayNeedPerson) ? [LISTED_RESULT] : [];
     return { tools: [...(canDrive ? LISTED_TOOLS : []), ...grantedOperations.map(listedOperation), ...resultTools] };
   });
@@ -130,17 +130,19 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
     const result = state?.tool === name ? await resumePending(state.pending) : await callTool(call);
     const resultRefusal = line && notedRefusal(result);
     if (resultRefusal) exchange.refusal = resultRefusal;
-    const { person } = result;
-    if (!person) return toMcpResult(result);
-    if (isUrlMode(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
+    const { personRequest } = result;
+    if (!personRequest) return toMcpResult(result);
+    if (canElicitUrls(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
       const { inputRequired } = mcp;
       return inputRequired({
-        inputRequests: { [PERSON]: inputRequired.elicitUrl({ message: person.message, url: person.url }) },
-        requestState: await stateCodec.mint({ tool: name, pending: person.pending }, ctx),
+        inputRequests: {
+          [PERSON]: inputRequired.elicitUrl({ message: personRequest.message, url: personRequest.url }),
+        },
+        requestState: await stateCodec.mint({ tool: name, pending: personRequest.pending }, ctx),
       });
     }
     if (!canOpenUrls) return toMcpResult(result);
-    const { message, url, pending } = person;
+    const { message, url, pending } = personRequest;
     throw new mcp.UrlElicitationRequiredError([{ mode: 'url', elicitationId: pending.id, message, url }], message);
 
     async function resumePending(pending: PendingWork): Promise<ToolResult> {
@@ -155,7 +157,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   async function callTool({ name, input, meta }: ToolCall): Promise<ToolResult> {
     if (line?.finalRefusal) return { text: refusalFault(line.finalRefusal).message, isError: true };
     if (!isBrowserTool(name)) {
-      const grantedOperations = await operations.granted(caller);
+      const grantedOperations = await operations.listGranted(caller);
       if (name === RESULT_TOOL.name && grantedOperations.some(mayNeedPerson)) {
         const issues = checkResult(input);
         return issues.length > 0 ? refusalResult(issues) : operations.result(caller, input, signal);
@@ -214,13 +216,13 @@ const STATE_SECONDS = 3_600;
  */
 const URL_SESSION_PREFIX = 'elicits-url-';
 
-const isUrlMode = (capabilities: unknown): boolean =>
+const canElicitUrls = (capabilities: unknown): boolean =>
   isObject(capabilities) && isObject(capabilities.elicitation) && isObject(capabilities.elicitation.url);
 
 /** A header for the response to the first message of a client of the 2025 protocol. */
 function sessionHeader(body: unknown): Readonly<Record<string, string>> {
   const isFirst = isObject(body) && body.method === 'initialize' && isObject(body.params);
-  if (!isFirst || !isUrlMode(Object(body.params).capabilities)) return {};
+  if (!isFirst || !canElicitUrls(Object(body.params).capabilities)) return {};
   return { 'mcp-session-id': `${URL_SESSION_PREFIX}${randomUUID()}` };
 }
 

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import fastify from 'fastify';
 import { isFault } from '../../kit/fault.ts';
@@ -10,6 +13,7 @@ import { acceptMultipart, type UploadedFile, withUploadedFile } from './multipar
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-multipart-'));
 const MAX = 200_000;
+const WAIT_MS = 60_000;
 const app = fastify();
 acceptMultipart(app);
 app.setErrorHandler((error, _, reply) => {
@@ -95,7 +99,31 @@ test('refuses a body that is not multipart or ends early', async () => {
   assert.equal((await send(...raw('nothing of the kind'))).refused, 'invalid_file');
 });
 
-test('reuses the connection after a refused upload', async () => {
-  const big = form(['other', new Blob(['x'.repeat(MAX)]), 'a']);
-  for (const _ of [1, 2, 3]) assert.equal((await send(big)).refused, 'missing_file');
+test('reuses the connection after a refused upload', async t => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  let connections = 0;
+  const onConnection = (): void => {
+    connections += 1;
+  };
+  app.server.on('connection', onConnection);
+  t.after(() => {
+    agent.destroy();
+    app.server.off('connection', onConnection);
+  });
+  const chunked = { 'transfer-encoding': 'chunked' };
+  const uploads = [
+    ['file', 20 * MAX, {}, 'payload_too_large'],
+    ['file', 20 * MAX, chunked, 'payload_too_large'],
+    ['other', 20 * MAX, chunked, 'missing_file'],
+    ['other', 1, {}, 'missing_file'],
+  ] as const;
+  for (const [name, size, framing, refused] of uploads) {
+    const [body, contentType] = raw('--b', HEAD.replace('file', name), '', 'x'.repeat(size), '--b--', '');
+    const headers = { 'content-type': contentType, ...framing };
+    const upload = request(url, { agent, method: 'POST', headers, signal: AbortSignal.timeout(WAIT_MS) }).end(body);
+    const [response] = await once(upload, 'response');
+    const said: UploadResult = Object(await json(response));
+    assert.equal(said.refused, refused);
+  }
+  assert.equal(connections, 1);
 });

@@ -11,7 +11,7 @@ import { newId } from '../../kit/ids.ts';
 
 const FIELD = 'file';
 /** Allowance for boundaries and part headers. */
-const FRAME_BYTES_MAX = 16 * 1024;
+const OVERHEAD_BYTES_MAX = 16 * 1024;
 const ONE_PART_ADVICE = 'Send exactly one part, a file named `file`.';
 
 export interface UploadedFile {
@@ -65,7 +65,7 @@ function assertMultipart(request: FastifyRequest, bounds: UploadBounds): void {
     throw fault('unsupported_media_type', 'The operation requires multipart/form-data.', {
       advice: 'Send the file as the only part, with the name `file`.',
     });
-  if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + FRAME_BYTES_MAX) throw tooLarge(bounds);
+  if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + OVERHEAD_BYTES_MAX) throw tooLarge(bounds);
 }
 
 async function receive(request: FastifyRequest, path: string, bounds: UploadBounds): Promise<UploadedFile> {
@@ -73,9 +73,13 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
   try {
     for await (const part of request.parts({ limits: { fileSize: bounds.maxBytes + 1 } })) {
       if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
-        throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
-          advice: ONE_PART_ADVICE,
-        });
+        throw fault(
+          'missing_file',
+          `The part ${JSON.stringify(part.fieldname)} is not a file part with the name ${FIELD}.`,
+          {
+            advice: ONE_PART_ADVICE,
+          },
+        );
       const body = reserveBytes(part.file, bounds);
       uploadedFile = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
       if (uploadedFile.size > bounds.maxBytes) throw tooLarge(bounds);

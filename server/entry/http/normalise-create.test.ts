@@ -94,7 +94,7 @@ for (const [code, name, browserSettings] of WARNED)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('passes on settings that watchers check, and removes empty lists', () => {
+test('returns the settings that watchers check separately, and removes empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, watcherSettings } = normaliseCreate(
     {

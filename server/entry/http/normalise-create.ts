@@ -12,7 +12,7 @@ import {
 } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
 import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.ts';
-import { checkedMetadata } from '../../domain/sessions/metadata.ts';
+import { requireValidMetadata } from '../../domain/sessions/metadata.ts';
 import { settingsAt, settingsWithoutEffect, unsupportedSettings } from '../../domain/sessions/settings.ts';
 
 /** The regions and engines that creates can choose from on this installation. */
@@ -33,7 +33,7 @@ export function normaliseCreate(body: CreateSession, choices: PlacementChoices):
   refuseOsWithoutVerified(settings);
   refuseUnknownLocale(settings);
   const region = chooseRegion(body.region, choices.regions);
-  const userMetadata = checkedMetadata(body.userMetadata ?? {});
+  const userMetadata = requireValidMetadata(body.userMetadata ?? {});
   refuseUnavailable(settings, choices.mount);
   refuseUnsupportedByEngine(body, settings, settings.engine);
   return {

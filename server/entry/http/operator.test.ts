@@ -12,15 +12,15 @@ after(async () => {
 });
 
 async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
-  const ready = async () => ({ ok: true, checks: [] });
-  const one = await openOperator({ listen: { host: '127.0.0.1', port: 0 }, ready, metrics, ...parts });
+  const checkReadiness = async () => ({ ok: true, checks: [] });
+  const one = await openOperator({ listen: { host: '127.0.0.1', port: 0 }, checkReadiness, metrics, ...parts });
   opened.push(one);
   return one.url;
 }
 
 test('readiness returns 503 with the error if the checks throw', async () => {
   assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
-  const url = await listening({ ready: async () => Promise.reject(new Error('no database')) });
+  const url = await listening({ checkReadiness: async () => Promise.reject(new Error('no database')) });
   const response = await fetch(`${url}/readyz`);
   const checks = [{ name: 'checks', ok: false, detail: 'no database' }];
   assert.deepEqual([response.status, await response.json()], [503, { status: 'not_ready', checks }]);

@@ -21,7 +21,7 @@ export interface ReadinessResult {
 
 export interface OperatorParts {
   readonly listen: { readonly host: string; readonly port: number };
-  readonly ready: () => Promise<ReadinessResult>;
+  readonly checkReadiness: () => Promise<ReadinessResult>;
   readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
 }
 
@@ -58,7 +58,7 @@ const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 async function responseTo(
-  { ready, metrics }: OperatorParts,
+  { checkReadiness, metrics }: OperatorParts,
   { method, url = '' }: IncomingMessage,
 ): Promise<OperatorResponse> {
   if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT };
@@ -66,7 +66,7 @@ async function responseTo(
     case '/metrics':
       return { status: 200, text: await metrics.metrics(), type: metrics.contentType };
     case '/readyz': {
-      const { ok, checks } = await checkReady(ready);
+      const { ok, checks } = await checkReady(checkReadiness);
       const body: Readiness = { status: ok ? 'ready' : 'not_ready', checks };
       return { status: ok ? 200 : 503, text: JSON.stringify(body), type: JSON_TYPE };
     }
@@ -76,9 +76,9 @@ async function responseTo(
 }
 
 /** A check that throws or hangs counts as not ready. */
-async function checkReady(ready: () => Promise<ReadinessResult>): Promise<ReadinessResult> {
+async function checkReady(checkReadiness: () => Promise<ReadinessResult>): Promise<ReadinessResult> {
   try {
-    return await withTimeout(READY_MS, 'the readiness checks', ready);
+    return await withTimeout(READY_MS, 'the readiness checks', checkReadiness);
   } catch (error) {
     return { ok: false, checks: [{ name: 'checks', ok: false, detail: reason(error) }] };
   }

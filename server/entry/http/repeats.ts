@@ -18,7 +18,7 @@ const VALID_KEY = /^[\x20-\x7e]{1,255}$/;
  */
 export interface ResponseBuilder {
   /** Returns the parts of the response body that must be stored, besides the session's id, to rebuild the body. */
-  readonly keep: (body: JsonObject) => JsonObject;
+  readonly pickStoredParts: (body: JsonObject) => JsonObject;
   readonly rebuild: (input: never, sessionId: SessionId, storedBody: JsonObject) => Promise<HttpResponse>;
 }
 
@@ -74,7 +74,7 @@ export class Repeats {
     );
     if ('run' in outcome) return this.#runFirst(id, outcome.run, work);
     onReplay();
-    return this.#repeat(id, input, outcome.again);
+    return this.#replay(id, input, outcome.again);
   }
 
   async #runFirst(
@@ -101,11 +101,11 @@ export class Repeats {
 
   #storedForm(id: OperationId, { status, headers = {}, body }: HttpResponse): JsonObject {
     const publicBody = withoutSecrets(id, toPlainJson(Object(body)));
-    const keptBody = this.#parts.builders[id]?.keep(publicBody) ?? publicBody;
+    const keptBody = this.#parts.builders[id]?.pickStoredParts(publicBody) ?? publicBody;
     return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: keptBody }) };
   }
 
-  async #repeat(
+  async #replay(
     id: OperationId,
     input: RepeatedRequest,
     { sessionId, kept = {} }: FirstRunResult,

@@ -57,7 +57,7 @@ export class RequestTracker {
   begin(request: FastifyRequest, id: OperationId | undefined): TrackedRequest {
     const work = id && { what: id };
     const trackedRequest: TrackedRequest = {
-      ...(work ? { work, endWork: loopWatch.begin(work, isUse(id)) } : {}),
+      ...(work ? { work, endWork: loopWatch.begin(work, countsAsUse(id)) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
@@ -73,7 +73,7 @@ export class RequestTracker {
   }
 
   /** Runs the handler within the span of the request. */
-  inSpan<T>(request: FastifyRequest, work: () => T): T {
+  runInSpan<T>(request: FastifyRequest, work: () => T): T {
     const { span, caller } = this.recordOf(request);
     if (!span) return this.attribute(request, work);
     if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
@@ -85,7 +85,7 @@ export class RequestTracker {
     const { work: requestWork, operation: id, caller } = this.recordOf(request);
     if (!requestWork) return work();
     if (caller?.kind === 'agentKey') requestWork.applicationId = caller.applicationId;
-    loopWatch.enter(requestWork, isUse(id));
+    loopWatch.enter(requestWork, countsAsUse(id));
     try {
       return work();
     } finally {
@@ -164,4 +164,4 @@ const endFields = (
 });
 
 /** Requests that read the state of the process do not count as a use of it. */
-const isUse = (id: OperationId | undefined): boolean => id !== undefined && operation(id).tag !== 'Service';
+const countsAsUse = (id: OperationId | undefined): boolean => id !== undefined && operation(id).tag !== 'Service';

@@ -78,7 +78,7 @@ test('does not count a streamed response whose caller has already disconnected',
   assert.equal((await fetch(`${url}/stream`)).status, 200);
 });
 
-test('closes a connection whose client stops reading', async () => {
+test('closes a connection whose caller stops reading', async () => {
   const { unread, url } = await open({ silenceMs: 3_000 });
   const [text, stream] = [await unread('/text/20'), await unread('/stream')];
   await eventually('both to be closed', () => text.destroyed && stream.destroyed);

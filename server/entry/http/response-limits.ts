@@ -13,7 +13,7 @@ import { type Bounds, Totals } from '../../kit/totals.ts';
  */
 export const STREAMED_RESPONSES_MAX: Bounds = { session: 200, application: 200, process: 1000 };
 /** Smaller responses fit into the kernel's socket buffers, and are not counted. */
-const COUNTED_BYTES = 64 * 1024;
+const COUNTED_BYTES_MIN = 64 * 1024;
 /** A connection whose client reads nothing for this long is closed. */
 const SILENCE_MS = 60_000;
 
@@ -29,19 +29,19 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
   const streamTotals = new Totals(streamsMax);
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
-    if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
+    if (bytes !== undefined && bytes < COUNTED_BYTES_MIN) return done();
     if (reply.raw.destroyed) return done(); // `close` was already emitted, so the response would be counted forever.
     const owner = { application: ownerOf(request, callerOf(request)) };
     const { socket } = request.raw;
     if (bytes === undefined) {
-      const place = streamTotals.open(owner);
-      const fullLevel = place.take(1);
+      const share = streamTotals.open(owner);
+      const fullLevel = share.take(1);
       if (fullLevel) {
-        place.close();
+        share.close();
         discard(payload);
         return done(tooManyStreams(fullLevel.max));
       }
-      reply.raw.once('close', () => place.close());
+      reply.raw.once('close', () => share.close());
     }
     const bytesWatch = waiting.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
     const noteBytes = (): void => bytesWatch.note();

@@ -160,14 +160,14 @@ function lowercaseIds(shape: Shape, value: unknown): unknown {
 function matchesShape(shape: Shape, value: unknown): boolean {
   if (shape.enum) return shape.enum.includes(value);
   if (shape.const !== undefined) return shape.const === value;
-  if (shape.type === 'integer') return Number.isInteger(value) && inRange(shape, value as number);
-  if (shape.type === 'number') return typeof value === 'number' && inRange(shape, value);
+  if (shape.type === 'integer') return Number.isInteger(value) && isInRange(shape, value as number);
+  if (shape.type === 'number') return typeof value === 'number' && isInRange(shape, value);
   if (shape.type === 'array') return Array.isArray(value) && countFits(shape.minItems, shape.maxItems, value.length);
   if (shape.type === 'string') return typeof value === 'string' && stringFits(shape, value);
   return shape.type === undefined || shape.type === typeOf(value);
 }
 
-const inRange = ({ minimum = -Infinity, maximum = Infinity }: Shape, value: number): boolean =>
+const isInRange = ({ minimum = -Infinity, maximum = Infinity }: Shape, value: number): boolean =>
   value >= minimum && value <= maximum;
 
 const countFits = (minCount = 0, maxCount = Infinity, count: number): boolean => count >= minCount && count <= maxCount;
@@ -198,11 +198,12 @@ function expectation(shape: TSchema | Shape): string {
   return `a string${rangeText(rest.minLength, rest.maxLength, ' of')}${rest.maxLength ? ' characters' : ''}`;
 }
 
-function rangeText(low: number | undefined, upper: number | undefined, unit = ''): string {
-  if (low !== undefined && upper === Number.MAX_SAFE_INTEGER) return `${unit} from ${low}`;
-  if (low !== undefined && upper !== undefined) return unit ? `${unit} ${low} to ${upper}` : ` from ${low} to ${upper}`;
+function rangeText(lower: number | undefined, upper: number | undefined, unit = ''): string {
+  if (lower !== undefined && upper === Number.MAX_SAFE_INTEGER) return `${unit} from ${lower}`;
+  if (lower !== undefined && upper !== undefined)
+    return unit ? `${unit} ${lower} to ${upper}` : ` from ${lower} to ${upper}`;
   if (upper !== undefined) return `${unit} at most ${upper}`;
-  return low === undefined ? '' : `${unit} at least ${low}`;
+  return lower === undefined ? '' : `${unit} at least ${lower}`;
 }
 
 function show(value: unknown): string {

@@ -84,18 +84,18 @@ const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 
 const never = (): never => assert.fail('this should not have been asked');
-const unasked = async (): Promise<never> => never();
+const neverCalled = async (): Promise<never> => never();
 
 const CONTEXTS: ContextMethods = {
-  create: unasked,
-  list: unasked,
-  read: unasked,
-  destroy: unasked,
-  versions: unasked,
-  restore: unasked,
-  fork: unasked,
-  exportState: unasked,
-  importState: unasked,
+  create: neverCalled,
+  list: neverCalled,
+  read: neverCalled,
+  destroy: neverCalled,
+  versions: neverCalled,
+  restore: neverCalled,
+  fork: neverCalled,
+  exportState: neverCalled,
+  importState: neverCalled,
 };
 
 const SESSIONS: Sessions = {
@@ -117,26 +117,26 @@ const recordingCreates = (requests: SessionRequest[]): Sessions => ({
 });
 
 const LIMITS: HttpParts['limits'] = {
-  read: unasked,
-  replace: unasked,
+  read: neverCalled,
+  replace: neverCalled,
   effective: async () => ({ ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 }),
 };
 
 const FILES: HttpParts['files'] = {
-  uploads: { allow: unasked, upload: unasked },
+  uploads: { allow: neverCalled, upload: neverCalled },
   downloads: {
-    list: unasked,
-    read: unasked,
-    bytes: unasked,
-    remove: unasked,
+    list: neverCalled,
+    read: neverCalled,
+    file: neverCalled,
+    remove: neverCalled,
     archive: async () => [],
-    fileOfLink: unasked,
+    fileOfLink: neverCalled,
   },
 };
 
 const EVENTS: Events = {
   list: async () => ({ events: [] }),
-  follow: unfollowed,
+  follow: emptyStream,
 };
 
 const RECORDINGS: Recordings = {
@@ -149,11 +149,11 @@ const RECORDINGS: Recordings = {
 
 const LOGS: Logs = {
   list: async () => ({ entries: [], state: 'disabled' }),
-  follow: unfollowed,
-  har: async () => ({ pieces: unfollowed(), state: 'on' }),
+  follow: emptyStream,
+  har: async () => ({ pieces: emptyStream(), state: 'on' }),
 };
 
-async function* unfollowed(): AsyncGenerator<never, void> {}
+async function* emptyStream(): AsyncGenerator<never, void> {}
 
 const callers: IdentityMethods['callers'] = {
   authenticate: async ({ authorization }, expected) => {
@@ -173,12 +173,12 @@ const IDENTITY: IdentityMethods = {
   keyUses: { hold: () => ({ close: () => {} }) },
   applications: {
     create: async () => APPLICATION,
-    insert: unasked,
+    insert: neverCalled,
     list: async () => ({ data: [APPLICATION] }),
     read: async () => APPLICATION,
     rename: async (_caller, _id, ifMatch, { name }) => ({ ...APPLICATION, name: `${name} ${ifMatch}` }),
-    require: unasked,
-    canAccess: unasked,
+    require: neverCalled,
+    canAccess: neverCalled,
     ofAgent: async () => ({
       id: APP,
       name: 'Shop',
@@ -190,21 +190,21 @@ const IDENTITY: IdentityMethods = {
     }),
   },
   agentKeys: {
-    create: unasked,
-    issue: unasked,
-    list: unasked,
-    read: unasked,
-    change: unasked,
+    create: neverCalled,
+    issue: neverCalled,
+    list: neverCalled,
+    read: neverCalled,
+    change: neverCalled,
     revoke: async () => {},
-    end: unasked,
-    rotate: unasked,
+    end: neverCalled,
+    rotate: neverCalled,
   },
   tokens: {
-    create: unasked,
-    issue: unasked,
-    list: unasked,
-    current: unasked,
-    end: unasked,
+    create: neverCalled,
+    issue: neverCalled,
+    list: neverCalled,
+    current: neverCalled,
+    end: neverCalled,
     revoke: async () => {},
     revokeSent: async () => {},
   },
@@ -279,51 +279,77 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     members: MEMBERS,
     consumers: CONSUMERS,
     consumerParts: {
-      actions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
-      receipts: { list: unasked, read: unasked },
-      exports: { begin: unasked },
-      handoffs: { list: unasked, read: unasked, claim: unasked },
+      actions: { list: neverCalled, read: neverCalled, challenge: neverCalled, decide: neverCalled },
+      receipts: { list: neverCalled, read: neverCalled },
+      exports: { begin: neverCalled },
+      handoffs: { list: neverCalled, read: neverCalled, claim: neverCalled },
     },
     mcp: {
-      tools: { call: unasked, resume: unasked, onlySession: unasked },
-      operations: { granted: unasked, call: unasked, resume: unasked, result: unasked },
+      tools: { call: neverCalled, resume: neverCalled, onlySession: neverCalled },
+      operations: { listGranted: neverCalled, call: neverCalled, resume: neverCalled, result: neverCalled },
       stateKey: Buffer.alloc(32),
     },
     handoffs: {
-      ...{ request: unasked, list: unasked, read: unasked, claim: unasked },
-      ...{ renew: unasked, complete: unasked, cancel: unasked },
+      ...{ request: neverCalled, list: neverCalled, read: neverCalled, claim: neverCalled },
+      ...{ renew: neverCalled, complete: neverCalled, cancel: neverCalled },
     },
     webhooks: {
-      ...{ create: unasked, list: unasked, read: unasked, change: unasked, remove: unasked, rotateKey: unasked },
-      ...{ test: unasked, deliveries: unasked, readDelivery: unasked, redeliver: unasked },
+      ...{
+        create: neverCalled,
+        list: neverCalled,
+        read: neverCalled,
+        change: neverCalled,
+        remove: neverCalled,
+        rotateKey: neverCalled,
+      },
+      ...{ test: neverCalled, deliveries: neverCalled, readDelivery: neverCalled, redeliver: neverCalled },
     },
     invocations: {
       ...{
-        discover: unasked,
-        callable: unasked,
-        readOperation: unasked,
-        invoke: unasked,
-        list: unasked,
-        read: unasked,
+        discover: neverCalled,
+        listCallable: neverCalled,
+        readOperation: neverCalled,
+        invoke: neverCalled,
+        list: neverCalled,
+        read: neverCalled,
       },
-      ...{ cancel: unasked, receiptStatus: unasked, file: unasked },
+      ...{ cancel: neverCalled, receiptStatus: neverCalled, file: neverCalled },
     },
-    applicationInvocations: { list: unasked, read: unasked },
+    applicationInvocations: { list: neverCalled, read: neverCalled },
     configuredOperations: {
-      ...{ list: unasked, read: unasked, configure: unasked, publish: unasked, withdraw: unasked, delete: unasked },
+      ...{
+        list: neverCalled,
+        read: neverCalled,
+        configure: neverCalled,
+        publish: neverCalled,
+        withdraw: neverCalled,
+        delete: neverCalled,
+      },
     },
-    storedCredentials: { list: unasked, read: unasked, write: unasked, rollBack: unasked, delete: unasked },
+    storedCredentials: {
+      list: neverCalled,
+      read: neverCalled,
+      write: neverCalled,
+      rollBack: neverCalled,
+      delete: neverCalled,
+    },
     version: '0.1.0',
-    inbox: { read: unasked, readNotifications: unasked, changeNotifications: unasked },
+    inbox: { read: neverCalled, readNotifications: neverCalled, changeNotifications: neverCalled },
     actions: {
-      agent: { prepare: unasked, read: unasked, execute: unasked, cancel: unasked },
-      applicationActions: { list: unasked, read: unasked, readApproval: unasked, challenge: unasked, decide: unasked },
+      agent: { prepare: neverCalled, read: neverCalled, execute: neverCalled, cancel: neverCalled },
+      applicationActions: {
+        list: neverCalled,
+        read: neverCalled,
+        readApproval: neverCalled,
+        challenge: neverCalled,
+        decide: neverCalled,
+      },
     },
     device: {
-      starting: { start: unasked },
-      approval: { read: unasked, decide: unasked },
-      collecting: { collect: unasked },
-      states: { read: unasked },
+      starter: { start: neverCalled },
+      approval: { read: neverCalled, decide: neverCalled },
+      collector: { collect: neverCalled },
+      states: { read: neverCalled },
     },
     documents: serviceDocuments({
       publicUrl: 'http://berth.test',
@@ -338,30 +364,37 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     rates: { take: () => {} },
     sessions: SESSIONS,
     limits: LIMITS,
-    usage: { read: unasked },
-    topUps: { quote: unasked, open: unasked, list: unasked, read: unasked, cancel: unasked, replaceAuto: unasked },
-    credits: { read: unasked, entries: unasked, usage: unasked },
-    host: {
-      thisHost: { read: unasked, examine: unasked },
-      allHosts: { list: unasked, sessions: unasked, drain: unasked },
+    usage: { read: neverCalled },
+    topUps: {
+      quote: neverCalled,
+      open: neverCalled,
+      list: neverCalled,
+      read: neverCalled,
+      cancel: neverCalled,
+      replaceAuto: neverCalled,
     },
-    audit: { list: unasked },
-    outbox: { list: unasked },
-    signingKeys: { jwks: unasked },
+    credits: { read: neverCalled, entries: neverCalled, usage: neverCalled },
+    host: {
+      thisHost: { read: neverCalled, examine: neverCalled },
+      allHosts: { list: neverCalled, sessions: neverCalled, drain: neverCalled },
+    },
+    audit: { list: neverCalled },
+    outbox: { list: neverCalled },
+    signingKeys: { jwks: neverCalled },
     files: FILES,
-    idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
+    idempotency: { begin: neverCalled, digestOf: () => Buffer.alloc(32) },
     contexts: CONTEXTS,
     incomingDir: INCOMING,
     waiting: new WaitingBytes(),
     workers,
-    extensions: { upload: unasked, read: unasked, remove: unasked },
-    certificates: { upload: unasked, list: unasked, read: unasked, remove: unasked },
+    extensions: { upload: neverCalled, read: neverCalled, remove: neverCalled },
+    certificates: { upload: neverCalled, list: neverCalled, read: neverCalled, remove: neverCalled },
     events: EVENTS,
     logs: LOGS,
     recordings: RECORDINGS,
-    discover: unasked,
-    live: { urls: unasked, revoke: unasked, resolveUploader: never, resolveInspector: never },
-    frontEnd: { of: unasked, folderOf: () => undefined },
+    discover: neverCalled,
+    live: { urls: neverCalled, revoke: neverCalled, resolveUploader: never, resolveInspector: never },
+    frontEnd: { of: neverCalled, folderOf: () => undefined },
     metrics: new Registry(),
     forwarding: noForwarding(newId<HostId>(new Date())),
     linkedObject: () => undefined,
@@ -429,18 +462,18 @@ test('does not reveal the cause of an internal error to the caller', async () =>
 
 test('responds to malformed HTTP requests with the standard error body', async () => {
   const port = Number(new URL(ask.url).port);
-  assert.match(await rawly(port, 'NONSENSE\r\n\r\n'), /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s);
+  assert.match(await sendRaw(port, 'NONSENSE\r\n\r\n'), /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s);
   assert.match(
-    await rawly(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`),
+    await sendRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`),
     /^HTTP\/1\.1 431 .*"code":"headers_too_large"/s,
   );
   assert.match(
-    await rawly(port, 'GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+    await sendRaw(port, 'GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
     /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s,
   );
 });
 
-function rawly(port: number, text: string): Promise<string> {
+function sendRaw(port: number, text: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let seen = '';
   const socket = connect(port, '127.0.0.1', () => socket.write(text));
@@ -459,9 +492,9 @@ test('the caller receives a refusal that is sent before the end of the request b
   for (let time = 0; time < 15; time++) {
     const head = `POST /v1/browsers/sessions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${close}`;
     const large = `${head}Authorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    assert.match(await rawly(port, large), /^HTTP\/1\.1 413 .*"code":"payload_too_large"/s);
-    const nobody = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    assert.match(await rawly(port, nobody), /^HTTP\/1\.1 401 .*"code":"invalid_credentials"/s);
+    assert.match(await sendRaw(port, large), /^HTTP\/1\.1 413 .*"code":"payload_too_large"/s);
+    const withoutCredential = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+    assert.match(await sendRaw(port, withoutCredential), /^HTTP\/1\.1 401 .*"code":"invalid_credentials"/s);
   }
 });
 
@@ -612,7 +645,7 @@ test('a list is returned as a JSON array, with the position of the next list pag
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('a resource with a revision has an ETag, and the If-Match header of an update is passed on', async () => {
+test('a resource with a revision has an ETag, and an update uses the If-Match header', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
@@ -666,7 +699,7 @@ test('aborts the signal of a request when the caller disconnects', async () => {
   const waiting = await serve({
     sessions: {
       ...SESSIONS,
-      create: (_caller, _wish, { signal }) => {
+      create: (_caller, _request, { signal }) => {
         asked.resolve(signal);
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       },
@@ -716,7 +749,7 @@ test('Stagehand can start and end a session, and other fields of its requests ar
   assert.equal(requests.length, 1);
 });
 
-test('a restriction of a session that a request of Stagehand misspells or misplaces is refused', async () => {
+test('a Stagehand request with a misspelled or misplaced session restriction is refused', async () => {
   const requests: SessionRequest[] = [];
   const readIds: string[] = [];
   const starting = await serve({
@@ -761,7 +794,7 @@ test('a session that Stagehand starts is placed in the region that the request n
     forwarding: {
       ...noForwarding(newId<HostId>(new Date())),
       isAlone: false,
-      place: region => {
+      chooseHost: region => {
         regions.push(region);
         return 'here';
       },
@@ -815,7 +848,7 @@ test('the connect address responds with 426 to requests without an upgrade', asy
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('the discovery address passes credentials on, with and without a trailing slash', async () => {
+test('the discovery address accepts a signing key or an API key, with and without a trailing slash', async () => {
   const shown: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const found = await serve({
@@ -917,7 +950,7 @@ test('responds with 304 for an unchanged document', async () => {
 
 // ---- opening and closing -------------------------------------------------------------------------------------------
 
-test('the error for an address in use, or not of this machine, names the address and the setting', async () => {
+test('the error for an address that is in use or not on this machine names the address and the setting', async () => {
   const port = Number(new URL(ask.url).port);
   await assert.rejects(
     serve({ listen: { host: '127.0.0.1', port } }),

@@ -199,7 +199,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
 
 /** Requests are checked against the schemas of the contract instead. */
 const refuseSchema = (): never => {
-  throw new Error('a route has a schema of Fastify; operations are described in contract/');
+  throw new Error('a route has a Fastify schema; operations are described in contract/');
 };
 
 /** Builds the server without listening, for tests and generators. */
@@ -228,7 +228,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, tracker.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, tracker),
   });
-  readBodies(app, tracker);
+  registerBodyParsers(app, tracker);
   trackRequests(app, tracker, parts);
   limitResponses(app, { waiting: parts.waiting, callerOf: request => tracker.recordOf(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
@@ -251,7 +251,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     }),
     clock: parts.clock,
     incoming,
-    toOwner: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
+    toOwnerParts: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
     allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
   for (const [url, supported] of methods) refuseOtherMethods(app, url, supported);
@@ -373,7 +373,7 @@ const handlersOf = (
 
 // ---- hooks of every request ----------------------------------------------------------------------------------------
 
-function readBodies(app: FastifyInstance, tracker: RequestTracker): void {
+function registerBodyParsers(app: FastifyInstance, tracker: RequestTracker): void {
   app.removeAllContentTypeParsers();
   const type = 'application/json';
   app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
@@ -402,7 +402,7 @@ function trackRequests(
     limitRequestTime(request, clock);
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
     reply.raw.once('close', () => tracker.end(request, reply.raw.statusCode, reply.raw.writableFinished));
-    forwarding.admit(request.raw);
+    forwarding.acceptForwarded(request.raw);
   });
 }
 

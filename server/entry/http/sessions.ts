@@ -63,7 +63,7 @@ export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => 
  */
 export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoices) => ({
   createSession: {
-    keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
+    pickStoredParts: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
     rebuild: async (
       input: HandlerInput<'createSession'>,
       id: SessionId,

@@ -15,7 +15,7 @@ import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { HostId } from '../../kit/ids.ts';
 import { callerConnection } from './caller-connection.ts';
-import { mcpPlace } from './mcp-place.ts';
+import { mcpDestinationOf } from './mcp-place.ts';
 import { readPreferences } from './preferences.ts';
 
 /** The maximum number of hosts that are asked for a slot for one create. */
@@ -45,19 +45,19 @@ export async function passToOwner(
       ? downloadOf(linkedObject(params.token ?? ''))
       : ([kind, (kind === 'action' ? params.jobId : params.id) ?? ''] as const);
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
-  const owner = await forwarding.elsewhere(ownedKind, ownedId, application);
+  const owner = await forwarding.otherOwner(ownedKind, ownedId, application);
   if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => takeReply(reply) });
 }
 
 /** Like `passToOwner`, for requests that are not operations. */
-export async function passSession(
+export async function passToSessionOwner(
   session: string,
   request: FastifyRequest,
   reply: FastifyReply,
   forwarding: Forwarding,
 ): Promise<void> {
   if (forwarding.isAlone || forwardedFrom(request.raw)) return;
-  const owner = await forwarding.elsewhere('session', session);
+  const owner = await forwarding.otherOwner('session', session);
   if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => takeReply(reply) });
 }
 
@@ -80,7 +80,7 @@ async function passToNamedOwner(
   const subjectId = kind === 'handoff' ? handoffId : (sessionId ?? Object(input).sessionId);
   if (typeof subjectId !== 'string') return false;
   const application = caller && caller.kind !== 'account' ? caller.applicationId : undefined;
-  const owner = await forwarding.elsewhere(kind, subjectId, application);
+  const owner = await forwarding.otherOwner(kind, subjectId, application);
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
   const passOutcome = await forwarding.pass(owner, request.raw, {
@@ -145,15 +145,15 @@ type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusa
  * Tries one host after another until one admits the create, or until a limit of the application is reached, which is
  * the same on all hosts.
  */
-async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
-  const { forwarding, region, request, reply } = placement;
+async function askHosts<T>(placedRequest: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
+  const { forwarding, region, request, reply } = placedRequest;
   const triedHosts = new Set<HostId>();
   let lastAdmission: Admission<T> | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const host = forwarding.place(region, triedHosts);
+    const host = forwarding.chooseHost(region, triedHosts);
     if (host === undefined) break;
     triedHosts.add(host === 'here' ? forwarding.host : host.id);
-    if (host === 'here') lastAdmission = await runHere(placement, ticket);
+    if (host === 'here') lastAdmission = await runHere(placedRequest, ticket);
     else {
       const body = bodyOf(request);
       const options = { body, requestId: request.id, begin: () => takeReply(reply), ticket };
@@ -164,7 +164,7 @@ async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Pro
     }
     if ('got' in lastAdmission || lastAdmission.refused.why !== 'host') return lastAdmission;
   }
-  return lastAdmission ?? runHere(placement, ticket);
+  return lastAdmission ?? runHere(placedRequest, ticket);
 }
 
 /** A request without a body has no content type either, so it is passed on without a body. */
@@ -207,12 +207,13 @@ export async function routeMcpCall<T>(
 ): Promise<T | undefined> {
   const { forwarding, onlySession } = parts;
   if (forwarding.isAlone || caller?.kind !== 'agentKey') return run();
-  const place = mcpPlace(request.body);
-  if (place === 'placed') return placeMcpCall(request, reply, caller, parts, run);
-  if (place === 'here' || forwardedFrom(request.raw)) return run();
-  const onlySessionId = place === 'only_session' ? await onlySession(caller) : undefined;
-  const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: onlySessionId ?? '' } : place;
-  const owner = await forwarding.elsewhere(kind, id, caller.applicationId);
+  const destination = mcpDestinationOf(request.body);
+  if (destination === 'placed') return placeMcpCall(request, reply, caller, parts, run);
+  if (destination === 'here' || forwardedFrom(request.raw)) return run();
+  const onlySessionId = destination === 'only_session' ? await onlySession(caller) : undefined;
+  const { kind, id } =
+    destination === 'only_session' ? { kind: 'session' as const, id: onlySessionId ?? '' } : destination;
+  const owner = await forwarding.otherOwner(kind, id, caller.applicationId);
   // An Action without a session may open a browser.
   if (!owner) return kind === 'action' ? respondOrPlace('callMcp', request, reply, caller, parts, run) : run();
   const body = Buffer.from(JSON.stringify(request.body));

@@ -1,6 +1,6 @@
 // Refuses unknown query parameters, because a misspelled filter would silently filter nothing.
 import { fault } from '../../domain/faults.ts';
-import { nearest } from '../../kit/nearest.ts';
+import { nearestWord } from '../../kit/nearest.ts';
 
 const NAME_CHARACTERS_SHOWN = 64;
 
@@ -8,7 +8,7 @@ export function refuseUnknownQuery(query: object, knownNames: readonly string[])
   const unknownName = Object.keys(query).find(name => !knownNames.includes(name));
   if (unknownName === undefined) return;
   const name = unknownName.slice(0, NAME_CHARACTERS_SHOWN);
-  const suggestion = nearest(name, knownNames);
+  const suggestion = nearestWord(name, knownNames);
   throw fault('invalid_query', `Unknown query parameter ${JSON.stringify(name)}.`, {
     advice:
       suggestion === undefined

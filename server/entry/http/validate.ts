@@ -31,15 +31,15 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
 export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
   const properties: Record<string, { type?: string; format?: string }> =
     'properties' in schema ? Object(schema.properties) : {};
-  const read: Record<string, unknown> = {};
+  const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(Object(query))) {
     const property = properties[name];
     if (!property) continue;
     if (Array.isArray(value))
       throw invalidRequest([{ path: name, message: 'occurs more than once; send it only once' }]);
-    read[name] = readValue(property, String(value));
+    values[name] = readValue(property, String(value));
   }
-  return read;
+  return values;
 }
 
 function readValue({ type, format }: { type?: string; format?: string }, text: string): string | number {

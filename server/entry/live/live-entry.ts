@@ -23,7 +23,7 @@ const SESSION_ENDED = 'the session has ended';
 const HOLDER_ID = /^[0-9a-f-]{36}$/;
 
 export interface LiveEntryParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly live: LiveView;
+  readonly liveView: LiveView;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly waiting: WaitingBytes;
 }
@@ -52,10 +52,10 @@ export class LiveEntry {
   }
 
   async #accept(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
-    const { live } = this.#parts;
+    const { liveView } = this.#parts;
     const token = url.searchParams.get('token') ?? '';
-    const resolvedAddress = await live.resolve(token, id).catch(async error => {
-      if (await live.isOver(token, id)) return undefined;
+    const resolvedAddress = await liveView.resolve(token, id).catch(async error => {
+      if (await liveView.isOver(token, id)) return undefined;
       throw error;
     });
     if (!resolvedAddress) return this.#sendSessionEnded(request, connection, head);
@@ -107,7 +107,7 @@ export class LiveEntry {
   ): Promise<void> {
     const { clock, log } = this.#parts;
     this.#viewerCounts.set(live, (this.#viewerCounts.get(live) ?? 0) + 1);
-    const sharedView = this.#parts.live.view(live);
+    const sharedView = this.#parts.liveView.view(live);
     const expiry = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
     const owner = { application: live.applicationId, session: live.id };
     const unreadBytesWatch = this.#parts.waiting.watch(owner, {
@@ -135,12 +135,12 @@ export class LiveEntry {
           ]
         : []),
       ...(claims.lease ? [lease.attachView()] : []),
-      this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
-      this.#parts.live.onOffer(live.id, offer => {
+      this.#parts.liveView.onRevoked(live.id, () => viewer.end('the address was revoked')),
+      this.#parts.liveView.onOffer(live.id, offer => {
         if (claims.right === 'control' && isOffered(offer.frame)) viewer.offer(offer);
       }),
-      this.#parts.live.onLeave(live.id, hasSessionEnded =>
-        hasSessionEnded ? viewer.end(SESSION_ENDED) : viewer.handOver(),
+      this.#parts.liveView.onLeave(live.id, hasSessionEnded =>
+        hasSessionEnded ? viewer.end(SESSION_ENDED) : viewer.closeForRestart(),
       ),
     ];
     try {

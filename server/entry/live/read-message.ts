@@ -3,9 +3,9 @@ import { Compile } from 'typebox/compile';
 import { ViewerMessage } from '../../../contract/live-messages.ts';
 import { parseJson } from '../../kit/foreign.ts';
 
-const viewerMessage = Compile(ViewerMessage);
+const viewerMessageValidator = Compile(ViewerMessage);
 
 export function readViewerMessage(data: Buffer): ViewerMessage | undefined {
   const value = parseJson(data);
-  return viewerMessage.Check(value) ? value : undefined;
+  return viewerMessageValidator.Check(value) ? value : undefined;
 }

@@ -13,7 +13,7 @@ import type { Control } from '../../domain/handoffs/control.ts';
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { BytesWatch } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
-import type { Offer } from '../../domain/live/live-view.ts';
+import type { DownloadOffer } from '../../domain/live/live-view.ts';
 import type { OpenDialog, ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { LiveFrame, OpenedPage, Viewing } from '../../domain/live/viewing.ts';
 import { reason } from '../../kit/fault.ts';
@@ -54,7 +54,7 @@ export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
 export class Viewer {
   readonly #parts: ViewerParts;
   readonly #holder: string;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   readonly #closeables: Closeable[] = [];
   readonly whenGone: Promise<void>;
   #pageWatch: { readonly page: string; readonly frames: Closeable } | undefined;
@@ -89,9 +89,9 @@ export class Viewer {
     this.#closeables.push(
       viewing.onChange(page => this.#onPageChanged(page)),
       viewing.onOpened(opened => this.#onPageOpened(opened)),
-      lease.onChange(() => this.#leaseChanged()),
+      lease.onChange(() => this.#onLeaseChange()),
       lease.onSettling(async () => {
-        if (this.#control && this.#pageWatch) await viewing.page(this.#pageWatch.page)?.inputSent();
+        if (this.#control && this.#pageWatch) await viewing.page(this.#pageWatch.page)?.whenInputSent();
       }),
     );
     const { right, keyId } = claims;
@@ -112,7 +112,7 @@ export class Viewer {
   }
 
   /** Offers a file that a page has downloaded. */
-  offer({ name, size, url }: Offer): void {
+  offer({ name, size, url }: DownloadOffer): void {
     this.#send({ type: 'download', name, size, url });
   }
 
@@ -135,7 +135,7 @@ export class Viewer {
   }
 
   /** Called when another process continues the session. The viewer's page reconnects by itself. */
-  handOver(): void {
+  closeForRestart(): void {
     this.#parts.socket.close(1001, 'the service is restarting');
   }
 
@@ -204,7 +204,7 @@ export class Viewer {
       return;
     this.#openers.set(page, openerPage);
     this.#watch(page);
-    this.#parts.viewing.page(page)?.toFront();
+    this.#parts.viewing.page(page)?.bringToFront();
     this.#send({ type: 'opened', page, from: openerPage });
   }
 
@@ -233,7 +233,7 @@ export class Viewer {
     const opener = closedPage === undefined ? undefined : this.#openerOf(closedPage);
     if (opener === undefined) return this.#watch((viewing.tabs.find(tab => tab.visible) ?? viewing.tabs[0])?.page);
     this.#watch(opener);
-    if (this.#mayDrive) viewing.page(opener)?.toFront();
+    if (this.#mayDrive) viewing.page(opener)?.bringToFront();
     this.#send({ type: 'returned', page: opener });
   }
 
@@ -258,7 +258,7 @@ export class Viewer {
     this.#waitingFrame = undefined;
     this.#isFrameInFlight = true;
     const isShownUnmasked = this.#seesUnmasked(liveFrame);
-    if (liveFrame.isUnknown && !isShownUnmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
+    if (liveFrame.isMaskUnknown && !isShownUnmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
     this.#lastSentFrame = { liveFrame, isUnmasked: isShownUnmasked };
     const shownFrame = isShownUnmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
     socket.send(frameMessage(this.#pageWatch.page, shownFrame), { binary: true });
@@ -270,7 +270,7 @@ export class Viewer {
    * control afterwards.
    */
   #seesUnmasked({ isCovered }: LiveFrame): boolean {
-    return this.#mayDrive && (!isCovered || this.#control?.isAsked === true);
+    return this.#mayDrive && (!isCovered || this.#control?.wasRequested === true);
   }
 
   /** Called when control has changed. The last frame is sent again, with or without masks. */
@@ -301,14 +301,14 @@ export class Viewer {
     const control = claims.lease ? this.#leasedControl : await lease.take(this.#holder).catch(() => undefined);
     this.#isTakingControl = false;
     if (!control) return this.#refuse('take', this.#refusalReason);
-    if (this.#closing.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     this.#control = control;
     this.#resendLastFrame();
     const page = this.#pageWatch && viewing.page(this.#pageWatch.page);
     page?.setControlled(true);
-    page?.toFront();
+    page?.bringToFront();
     this.#sendControl();
-    if (control.masks) this.#sendTabs();
+    if (control.isMasked) this.#sendTabs();
     if (this.#pageWatch) this.#sendPage(this.#pageWatch.page);
   }
 
@@ -324,12 +324,12 @@ export class Viewer {
   }
 
   get #refusalReason(): string {
-    const { control, isAsked } = this.#parts.lease;
-    if (isAsked && !control) return 'A hand-off of this session waits for a person. Claim it instead.';
-    return control?.isAsked ? 'A person has control in a hand-off.' : 'Another viewer has control.';
+    const { control, wasRequested } = this.#parts.lease;
+    if (wasRequested && !control) return 'A hand-off of this session waits for a person. Claim it instead.';
+    return control?.wasRequested ? 'A person has control in a hand-off.' : 'Another viewer has control.';
   }
 
-  #leaseChanged(): void {
+  #onLeaseChange(): void {
     this.#sendControl();
     this.#sendTabs();
     if (this.#parts.claims.lease && !this.#leasedControl) this.end('the hand-off has ended');
@@ -353,11 +353,11 @@ export class Viewer {
 
   async #renew(): Promise<void> {
     const { clock, lease } = this.#parts;
-    while (!this.#closing.signal.aborted) {
-      await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
+    while (!this.#closeController.signal.aborted) {
+      await clock.sleep(RENEW_MS, this.#closeController.signal).catch(() => {});
       const control = this.#control;
       // In a hand-off, the page of the person renews the control itself, so that a suspended browser tab loses it.
-      if (!control || control.isAsked || this.#closing.signal.aborted) continue;
+      if (!control || control.wasRequested || this.#closeController.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
       const isRenewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
       if (!isRenewed && this.#control === control) this.#sendControl();
@@ -400,15 +400,15 @@ export class Viewer {
       case 'navigate':
         return this.#navigate(page, message.url);
       case 'history':
-        return void page.history(message.action).catch(() => {});
+        return void page.traverseHistory(message.action).catch(() => {});
       case 'dialog':
-        return page.dialog(message.accept, message.text);
+        return page.answerDialog(message.accept, message.text);
       case 'choose':
         return page.choose(message.options);
       case 'files':
-        return page.files(message.names.filter(isName).map(name => UPLOADS + name));
+        return page.chooseFiles(message.names.filter(isName).map(name => UPLOADS + name));
       case 'front':
-        return page.toFront();
+        return page.bringToFront();
       case 'close':
         return page.closePage();
     }
@@ -448,7 +448,7 @@ export class Viewer {
    * Whether the viewer sees titles. In a masked hand-off, the title of a page may contain text that the person typed.
    */
   get #seesTitles(): boolean {
-    return this.#parts.lease.control?.masks !== true || this.#mayDrive;
+    return this.#parts.lease.control?.isMasked !== true || this.#mayDrive;
   }
 
   #sendIcon(tab: TabState): void {
@@ -472,7 +472,7 @@ export class Viewer {
    * frames.
    */
   #dialogOf({ isCovered, ...dialog }: OpenDialog): DialogState {
-    return isCovered && this.#control?.isAsked !== true ? { ...dialog, message: '', answer: '' } : dialog;
+    return isCovered && this.#control?.wasRequested !== true ? { ...dialog, message: '', answer: '' } : dialog;
   }
 
   #sendControl(): void {
@@ -507,9 +507,9 @@ export class Viewer {
 
   async #ping(): Promise<void> {
     const { socket, clock } = this.#parts;
-    while (!this.#closing.signal.aborted) {
-      await clock.sleep(PING_MS, this.#closing.signal).catch(() => {});
-      if (this.#closing.signal.aborted) return;
+    while (!this.#closeController.signal.aborted) {
+      await clock.sleep(PING_MS, this.#closeController.signal).catch(() => {});
+      if (this.#closeController.signal.aborted) return;
       if (clock.monotonicMs() - this.#lastByteMs > SILENCE_MS) return socket.terminate();
       socket.ping();
     }
@@ -517,7 +517,7 @@ export class Viewer {
 
   /** The viewer keeps control until the lease expires, so that the viewer can reconnect. */
   #onClose(): void {
-    this.#closing.abort(new Error('the viewer is gone'));
+    this.#closeController.abort(new Error('the viewer is gone'));
     this.#stopWatching();
     for (const one of this.#closeables) void one.close();
   }

@@ -5,7 +5,7 @@ import { clientPolicy } from '../../../server/entry/cdp/policy.ts';
 import { CdpClient } from '../../harness/cdp.ts';
 import type { CreatedSession } from '../../harness/server.ts';
 import { withTimeLimit } from '../../harness/until.ts';
-import type { Hostile } from '../hostile.ts';
+import type { HostileValues } from '../hostile.ts';
 import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
 import { type Fixture, withSession } from '../world.ts';
 
@@ -26,7 +26,7 @@ const TURNS = JUDGED.flatMap(method =>
   Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
 );
 
-export async function attackFromClients(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromClients(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
     const sockets = await socketsOf(world, session);
     const first = hostile.int(TURNS.length);
@@ -60,7 +60,7 @@ async function socketsOf({ server }: Fixture, session: CreatedSession): Promise<
 function messageOf(
   turn: { readonly method: Method; readonly at: number } | undefined,
   page: string | undefined,
-  hostile: Hostile,
+  hostile: HostileValues,
 ): string | Buffer {
   const { method, at } = turn && hostile.chance(2) ? turn : { method: hostile.pick(COMMANDS), at: hostile.int(20) };
   const channel = hostile.chance(10) ? hostile.value() : page;

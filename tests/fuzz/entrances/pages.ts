@@ -1,13 +1,13 @@
 // A hostile page: console output, navigations, requests, dialogs, downloads and workers.
 import { CdpClient } from '../../harness/cdp.ts';
 import { withTimeLimit } from '../../harness/until.ts';
-import type { Hostile } from '../hostile.ts';
+import type { HostileValues } from '../hostile.ts';
 import { hostileResponse } from '../hostile-web.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const RESPONSE_MS = 10_000;
 
-export async function attackFromPages(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromPages(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -19,7 +19,7 @@ export async function attackFromPages(world: Fixture, hostile: Hostile, count: n
     await client.send('Runtime.enable', {}, page);
     await client.visit(world.pages.a, page);
     for (let n = 0; n < count && client.isOpen; n++) {
-      const expression = hostile.chance(6) ? undefined : deed(world, hostile);
+      const expression = hostile.chance(6) ? undefined : pageAction(world, hostile);
       const [method, params] = expression
         ? (['Runtime.evaluate', { expression, userGesture: true }] as const)
         : (['Page.navigate', { url: world.web.serve(hostileResponse(hostile)) }] as const);
@@ -35,14 +35,14 @@ export async function attackFromPages(world: Fixture, hostile: Hostile, count: n
 const literal = (value: unknown): string => JSON.stringify(value) ?? 'undefined';
 
 /** One action of a page, as an expression. */
-function deed({ web, pages }: Fixture, hostile: Hostile): string {
+function pageAction({ web, pages }: Fixture, hostile: HostileValues): string {
   const text = literal(hostile.text());
   const value = hostile.json(hostile.value());
   const js = `JSON.parse(${literal(value)})`;
-  const safe = (code: string): string =>
+  const catchErrors = (code: string): string =>
     `(() => { try { return void (${code}) } catch (error) { console.error(error) } })()`;
   const url = hostile.chance(2) ? literal(hostile.url()) : literal(web.serve(hostileResponse(hostile)));
-  return safe(
+  return catchErrors(
     hostile.pick([
       `console.${hostile.pick(['log', 'warn', 'error', 'table', 'group', 'dir', 'debug', 'trace', 'timeLog'])}(${text}, ${js})`,
       `console.log('%s%o%c%d', ${text}, ${js}, ${text})`,

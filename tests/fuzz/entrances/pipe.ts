@@ -2,41 +2,41 @@
 // inserted on channels that appeared in earlier messages.
 import { CdpClient, parseMessage } from '../../harness/cdp.ts';
 import { withTimeLimit } from '../../harness/until.ts';
-import type { Hostile } from '../hostile.ts';
+import type { HostileValues } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
 import { type Fixture, releaseAll } from '../world.ts';
 
 const DEED_MS = 3_000;
 const CHANNELS_MAX = 50;
 
-export async function attackFromBrowser(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromBrowser(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   const channels = new Set<string>();
-  let hostility = 0;
+  let changeOneIn = 0;
   const changed = (message: Buffer): readonly Buffer[] => {
     const channel = /"sessionId":"([0-9A-F]{32})"/.exec(message.toString('latin1'))?.[1];
     if (channel && channels.size < CHANNELS_MAX) channels.add(channel);
-    if (hostility === 0 || !hostile.chance(hostility)) return [message];
+    if (changeOneIn === 0 || !hostile.chance(changeOneIn)) return [message];
     const instead = lie(message, hostile);
     world.notes.note(String(instead));
     return hostile.chance(3) ? [message, instead] : [instead];
   };
   const options = { keepAlive: true, ...world.sessionOptions };
   // In some runs messages are changed from the first one on, and the session may then fail to start.
-  if (hostile.chance(4)) hostility = 6;
+  if (hostile.chance(4)) changeOneIn = 6;
   const { server } = world;
   const create = () =>
     server.api<{ id: string; connectUrl?: string }>('POST', '/v1/browsers/sessions', { body: options });
-  const { made, line } = await world.between.around(server.dataDir, changed, create);
+  const { made, line } = await world.pipeInterceptor.interceptSession(server.dataDir, changed, create);
   try {
     const { connectUrl } = made.body;
     if (!connectUrl) return;
     const client = await CdpClient.connect(connectUrl, {}, parseMessage).catch(() => undefined);
     const page = client && (await withTimeLimit('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
-    hostility = 8;
+    changeOneIn = 8;
     for (let n = 0; n < count; n++) {
       const message = Buffer.from(event([...channels], hostile));
       world.notes.note(String(message));
-      line.say(hostile.chance(12) ? withoutNul(hostile.broken(String(message))) : message);
+      line.sendAsBrowser(hostile.chance(12) ? withoutNul(hostile.broken(String(message))) : message);
       if (n % 10 !== 0 || !client?.isOpen) continue;
       const url = `${world.pages.a}/${hostile.pick(['', 'next', 'popups', 'socket', 'download'])}`;
       await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), DEED_MS).catch(() => {});
@@ -49,14 +49,14 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
 }
 
 /** Returns a message from the browser with one value changed, or an invalid message. */
-function lie(message: Buffer, hostile: Hostile): Buffer {
+function lie(message: Buffer, hostile: HostileValues): Buffer {
   const text = message.toString();
   if (hostile.chance(6)) return withoutNul(hostile.broken(text));
   const value: unknown = JSON.parse(text);
   return Buffer.from(hostile.json(changedValue(value, hostile)));
 }
 
-function changedValue(value: unknown, hostile: Hostile): unknown {
+function changedValue(value: unknown, hostile: HostileValues): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(6)) return hostile.value();
   const names = Object.keys(value);
   const name = hostile.pick(names);
@@ -67,7 +67,7 @@ function changedValue(value: unknown, hostile: Hostile): unknown {
   );
 }
 
-function event(channels: readonly string[], hostile: Hostile): string {
+function event(channels: readonly string[], hostile: HostileValues): string {
   const described = hostile.pick(EVENTS);
   const channel = hostile.chance(6) ? hostile.value() : hostile.pick(channels);
   const said = hostile.chance(5)

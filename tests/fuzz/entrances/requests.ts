@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
 import { OPERATION_IDS, type OperationId, operation } from '../../../contract/operations.ts';
 import { withTimeLimit } from '../../harness/until.ts';
-import type { Hostile } from '../hostile.ts';
-import { plausibleBy, withOneHostile } from '../schemas.ts';
+import type { HostileValues } from '../hostile.ts';
+import { plausibleValueOf, withOneHostile } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const AT_ONCE = 5;
@@ -15,7 +15,7 @@ const RESPONSE_MS = 3_000;
 const RESPONSE_BYTES_MAX = 100_000;
 const HOST = '127.0.0.1';
 
-export async function attackFromCallers(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromCallers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async ({ id }) => {
     const first = hostile.int(OPERATION_IDS.length);
     for (let n = 0; n < count; n += AT_ONCE) {
@@ -38,7 +38,7 @@ export async function attackFromCallers(world: Fixture, hostile: Hostile, count:
   });
 }
 
-function requestOf(id: OperationId, session: string, world: Fixture, hostile: Hostile): Buffer {
+function requestOf(id: OperationId, session: string, world: Fixture, hostile: HostileValues): Buffer {
   const { method, path, query, body, bodyExample, credential, ownPageOnly, upload } = operation(id);
   const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
   const key = credential === 'account' ? world.accounts.token : world.server.key;
@@ -60,7 +60,7 @@ function requestOf(id: OperationId, session: string, world: Fixture, hostile: Ho
   return part === 'bytes' && hostile.chance(3) ? hostile.broken(whole.toString('latin1')) : whole;
 }
 
-function pathOf(path: string, isHostile: boolean, session: string, world: Fixture, hostile: Hostile): string {
+function pathOf(path: string, isHostile: boolean, session: string, world: Fixture, hostile: HostileValues): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     if (isHostile) return encoded(hostile.text(), hostile);
     if (name === 'appId') return world.accounts.application;
@@ -68,12 +68,12 @@ function pathOf(path: string, isHostile: boolean, session: string, world: Fixtur
   });
 }
 
-function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostile): string {
+function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: HostileValues): string {
   const { properties = {} }: { properties?: Record<string, TSchema> } = query ?? {};
   const names = Object.keys(properties).filter(() => hostile.chance(2));
   const asked = names.map(name => {
-    const plausible = plausibleBy(properties[name] ?? {}, hostile);
-    return `${name}=${isHostile ? encoded(hostile.text(), hostile) : encoded(String(plausible).slice(0, 100), hostile)}`;
+    const plausibleValue = plausibleValueOf(properties[name] ?? {}, hostile);
+    return `${name}=${isHostile ? encoded(hostile.text(), hostile) : encoded(String(plausibleValue).slice(0, 100), hostile)}`;
   });
   const strange = isHostile ? [`${encoded(hostile.text(), hostile)}=${encoded(hostile.text(), hostile)}`] : [];
   const all = [...asked, ...strange];
@@ -81,7 +81,7 @@ function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostil
 }
 
 /** Encodes text for a URL. Some texts stay unencoded, without characters that would end the request line. */
-const encoded = (text: string, hostile: Hostile): string => {
+const encoded = (text: string, hostile: HostileValues): string => {
   const short = text.slice(0, hostile.chance(5) ? 9_000 : 300);
   return hostile.chance(8) ? short.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(short.toWellFormed());
 };
@@ -90,15 +90,15 @@ function bodyOf(
   schema: TSchema | undefined,
   example: unknown,
   isHostile: boolean,
-  hostile: Hostile,
+  hostile: HostileValues,
 ): Buffer | undefined {
   if (!schema) return isHostile && hostile.chance(3) ? Buffer.from(hostile.json(hostile.value())) : undefined;
-  const plain = example !== undefined && hostile.chance(2) ? example : plausibleBy(schema, hostile);
+  const plain = example !== undefined && hostile.chance(2) ? example : plausibleValueOf(schema, hostile);
   const whole = hostile.json(isHostile ? withOneHostile(plain, hostile) : plain);
   return isHostile && hostile.chance(6) ? hostile.broken(whole) : Buffer.from(whole);
 }
 
-function multipart(hostile: Hostile): Buffer {
+function multipart(hostile: HostileValues): Buffer {
   const name = hostile
     .text()
     .slice(0, 2_000)
@@ -130,7 +130,7 @@ const HEADERS = [
   'Cookie',
 ];
 
-const hostileHeaders = (hostile: Hostile): string[] =>
+const hostileHeaders = (hostile: HostileValues): string[] =>
   Array.from({ length: 1 + hostile.int(3) }, () => {
     const value = hostile.pick([
       hostile.text(),

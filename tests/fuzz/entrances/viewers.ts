@@ -5,8 +5,8 @@ import type { DebugUrls } from '../../../contract/live.ts';
 import { ViewerMessage } from '../../../contract/live-messages.ts';
 import { LiveViewer } from '../../harness/live-viewer.ts';
 import { eventually } from '../../harness/until.ts';
-import type { Hostile } from '../hostile.ts';
-import { plausibleBy } from '../schemas.ts';
+import type { HostileValues } from '../hostile.ts';
+import { plausibleValueOf } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const BURST = 15;
@@ -18,7 +18,7 @@ const messages = (schema: TSchema): TSchema[] => {
 };
 const MESSAGES = messages(ViewerMessage);
 
-export async function attackFromViewers(world: Fixture, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromViewers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
     const { body } = await world.server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
     for (let n = 0; n < count; n += BURST) {
@@ -41,7 +41,7 @@ export async function attackFromViewers(world: Fixture, hostile: Hostile, count:
   });
 }
 
-function messageOf(viewer: LiveViewer, hostile: Hostile): string | Buffer {
+function messageOf(viewer: LiveViewer, hostile: HostileValues): string | Buffer {
   const { properties = {} }: { properties?: Record<string, TSchema> } = hostile.pick(MESSAGES) ?? {};
   const names = Object.keys(properties);
   const chosen = hostile.pick(names);
@@ -49,7 +49,7 @@ function messageOf(viewer: LiveViewer, hostile: Hostile): string | Buffer {
   const message = Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
-      name === chosen && !hostile.chance(3) ? hostile.value() : (common[name] ?? plausibleBy(schema, hostile)),
+      name === chosen && !hostile.chance(3) ? hostile.value() : (common[name] ?? plausibleValueOf(schema, hostile)),
     ]),
   );
   const whole = hostile.json(hostile.chance(20) ? hostile.value() : message);

@@ -44,7 +44,7 @@ export interface CallFailure {
   readonly rule?: AddressRule;
   /** The status of the response, if its head was received. */
   readonly status?: number;
-  readonly words: string;
+  readonly message: string;
 }
 
 /** Thrown inside the engine; `send` returns it as a CallFailure. */
@@ -53,10 +53,10 @@ export class CallError extends Error {
   readonly rule: AddressRule | undefined;
   readonly status: number | undefined;
 
-  constructor(failureKind: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
-    super(failureKind);
+  constructor(errorKind: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
+    super(errorKind);
     this.name = 'CallError';
-    this.errorKind = failureKind;
+    this.errorKind = errorKind;
     this.rule = rule;
     this.status = status;
   }
@@ -75,17 +75,15 @@ const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
 
 /** `isSent`: whether any byte of the request may have been sent. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
-  const { errorKind: failureReason, rule, status } = callErrorOf(error, isSent);
+  const { errorKind, rule, status } = callErrorOf(error, isSent);
   return {
     kind: 'failed',
-    phase: isSent ? 'unknown' : REFUSALS.has(failureReason) ? 'refused' : 'not_sent',
-    reason: failureReason,
+    phase: isSent ? 'unknown' : REFUSALS.has(errorKind) ? 'refused' : 'not_sent',
+    reason: errorKind,
     ...(rule === undefined ? {} : { rule }),
     ...(status === undefined ? {} : { status }),
-    words:
-      rule === undefined
-        ? FAILURE_TEXTS[failureReason]
-        : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
+    message:
+      rule === undefined ? FAILURE_TEXTS[errorKind] : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
   };
 }
 

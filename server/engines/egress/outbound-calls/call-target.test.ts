@@ -6,7 +6,7 @@ import { callTarget } from './call-target.ts';
 
 const MAX = 100;
 
-const troubleOf = (url: string): string => {
+const hostOrErrorOf = (url: string): string => {
   try {
     return callTarget(url, MAX).host;
   } catch (error) {
@@ -29,10 +29,10 @@ test('converts decimal, octal and hexadecimal hosts to IP addresses', () => {
 });
 
 test('refuses anything that is not a plain https or http URL', () => {
-  assert.equal(troubleOf('https://a@b.test/'), 'user_info');
-  assert.equal(troubleOf('https:///@b.test/'), 'user_info');
-  assert.equal(troubleOf('https://b.test/@a'), 'b.test');
-  assert.equal(troubleOf('gopher://b.test/'), 'not_https');
+  assert.equal(hostOrErrorOf('https://a@b.test/'), 'user_info');
+  assert.equal(hostOrErrorOf('https:///@b.test/'), 'user_info');
+  assert.equal(hostOrErrorOf('https://b.test/@a'), 'b.test');
+  assert.equal(hostOrErrorOf('gopher://b.test/'), 'not_https');
   for (const url of ['b.test', 'https://b.test/\t', 'https://b.test:99999/', `https://b.test/${'a'.repeat(MAX)}`])
-    assert.equal(troubleOf(url), 'bad_url', url);
+    assert.equal(hostOrErrorOf(url), 'bad_url', url);
 });

@@ -170,7 +170,7 @@ export class OutboundCalls {
   #check(target: CallTarget, address: Address, local?: string): void {
     const { rules } = this.#options;
     const verdict = rules.check(address, target.port, local);
-    if (!verdict.allowed) throw new CallError('address_not_allowed', { rule: verdict.rule });
+    if (!verdict.isAllowed) throw new CallError('address_not_allowed', { rule: verdict.rule });
     if (!target.isEncrypted && !rules.isAllowedByOperator(address, target.port)) throw new CallError('not_https');
   }
 

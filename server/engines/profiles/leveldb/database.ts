@@ -38,7 +38,7 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
 export async function writeDatabase(entries: Entries): Promise<ReadonlyMap<string, Buffer>> {
   const edit = Buffer.concat([
     ...[varintOf(NAME), lengthPrefixedOf(Buffer.from(COMPARATOR))],
-    ...[FIRST_LOG, LOG_NUMBER, NEXT_FILE, LOG_NUMBER + 1, LAST_CHANGE, 0].map(varintOf),
+    ...[FIRST_LOG, LOG_NUMBER, NEXT_FILE, LOG_NUMBER + 1, LAST_SEQUENCE, 0].map(varintOf),
   ]);
   return new Map([
     ['CURRENT', Buffer.from('MANIFEST-000001\n')],
@@ -100,7 +100,7 @@ async function batchOf(entries: Entries): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-const [NAME, FIRST_LOG, NEXT_FILE, LAST_CHANGE, COMPACTED_TO, REMOVED_TABLE, NEW_TABLE, LOG_BEFORE] = [
+const [NAME, FIRST_LOG, NEXT_FILE, LAST_SEQUENCE, COMPACT_POINTER, REMOVED_TABLE, NEW_TABLE, PREVIOUS_LOG] = [
   1, 2, 3, 4, 5, 6, 7, 9,
 ] as const;
 
@@ -123,8 +123,8 @@ function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog
 
 function skipField(tag: number, source: ByteReader): void {
   if (tag === NAME) source.lengthPrefixed();
-  else if (tag === NEXT_FILE || tag === LAST_CHANGE || tag === LOG_BEFORE) source.varint();
-  else if (tag === COMPACTED_TO) {
+  else if (tag === NEXT_FILE || tag === LAST_SEQUENCE || tag === PREVIOUS_LOG) source.varint();
+  else if (tag === COMPACT_POINTER) {
     source.varint();
     source.lengthPrefixed();
   } else throw new LevelDbError(`the manifest has the unknown tag ${tag}`);

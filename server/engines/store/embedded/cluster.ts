@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 import { type Binaries, findBinaries } from './find-binaries.ts';
-import type { PostgresUser } from './identity.ts';
+import type { PostgresIdentity } from './identity.ts';
 
 const INITDB_MS = 120_000;
 
@@ -33,10 +33,10 @@ export async function binariesFor(dataDir: string, folder: string | undefined): 
   const matchingBinaries = await findBinaries({ ...folderCriterion, ...(major === undefined ? {} : { major }) });
   if (matchingBinaries) return matchingBinaries;
   const installedBinaries = await findBinaries(folderCriterion);
-  throw majorMismatch(dataDir, major ?? 0, installedBinaries?.version ?? 'none');
+  throw majorMismatchFault(dataDir, major ?? 0, installedBinaries?.version ?? 'none');
 }
 
-function majorMismatch(dataDir: string, major: number, installedVersion: string): Fault {
+function majorMismatchFault(dataDir: string, major: number, installedVersion: string): Fault {
   const folder = clusterFolder(dataDir);
   return new Fault(
     'data_folder_version',
@@ -55,7 +55,7 @@ function majorMismatch(dataDir: string, major: number, installedVersion: string)
 export async function makeCluster(
   dataDir: string,
   binaries: Binaries,
-  runAs: PostgresUser,
+  identity: PostgresIdentity,
   signal: AbortSignal,
 ): Promise<void> {
   const folder = clusterFolder(dataDir);
@@ -63,7 +63,7 @@ export async function makeCluster(
   await rm(temporaryFolder, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
   const result = await runProgram(
-    runAs.wrapCommand([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
+    identity.wrapCommand([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
     {
       timeoutMs: INITDB_MS,
       signal,
@@ -76,7 +76,7 @@ export async function makeCluster(
     });
   }
   await rename(temporaryFolder, folder);
-  await sync(dataDir);
+  await syncFolder(dataDir);
 }
 
 /** Only the folder of the socket controls access: any user who may enter this folder may connect. */
@@ -89,7 +89,7 @@ const INITDB_ARGUMENTS = [
   '--no-instructions',
 ];
 
-async function sync(folder: string): Promise<void> {
+async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

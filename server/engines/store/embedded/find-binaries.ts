@@ -33,15 +33,15 @@ const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
  */
 export async function findBinaries(criteria: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
-  let otherVersions = 0;
+  let otherVersionCount = 0;
   for (const folder of criteria.folder ? [criteria.folder] : await candidateFolders(problems)) {
     const binaries = await inspectFolder(folder, problems);
     if (!binaries) continue;
     if (criteria.major === undefined || binaries.major === criteria.major) return binaries;
-    otherVersions += 1;
+    otherVersionCount += 1;
   }
-  if (otherVersions > 0) return undefined;
-  throw missingBinaries(problems);
+  if (otherVersionCount > 0) return undefined;
+  throw missingBinariesFault(problems);
 }
 
 async function candidateFolders(problems: string[]): Promise<string[]> {
@@ -78,7 +78,7 @@ async function inspectFolder(folder: string, problems: string[]): Promise<Binari
   }
 }
 
-const missingBinaries = (problems: readonly string[]): Fault =>
+const missingBinariesFault = (problems: readonly string[]): Fault =>
   new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer that runs on this machine was found.`, {
     advice: 'Run npm ci, install PostgreSQL (Debian: apt install postgresql), or set DATABASE_URL to your own server.',
     details: { tried: problems },

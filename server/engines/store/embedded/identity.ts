@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 
-export interface PostgresUser {
+export interface PostgresIdentity {
   /** The owner of the files that we create for PostgreSQL, as seen from this process. */
   readonly uid: number;
   readonly gid: number;
@@ -28,7 +28,7 @@ const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
  * Returns the user of this process. If this user is root, returns the owner of the data folder, so that the server of
  * that owner and commands of root can use the same cluster.
  */
-export async function postgresIdentity(dataDir: string): Promise<PostgresUser> {
+export async function postgresIdentity(dataDir: string): Promise<PostgresIdentity> {
   const ownIds = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const { uid, gid } = ownIds.uid === 0 ? await stat(dataDir) : ownIds;
   const setprivPrefix =
@@ -46,12 +46,12 @@ export async function postgresIdentity(dataDir: string): Promise<PostgresUser> {
  * Returns the prefix that makes a command run under another user id inside a user namespace, if the id outside cannot
  * be used.
  */
-async function namespacePrefix(uid: number, userSwitch: readonly string[], dataDir: string): Promise<string[]> {
-  const namedIds = await namedUsers();
+async function namespacePrefix(uid: number, setprivPrefix: readonly string[], dataDir: string): Promise<string[]> {
+  const namedIds = await namedUserIds();
   if (uid !== 0 && namedIds.has(uid)) return [];
   const [mappedId = 1] = [...namedIds];
   const unshare = ['unshare', '--user', `--map-user=${mappedId}`, `--map-group=${mappedId}`];
-  const probe = await runProgram([...userSwitch, ...unshare, 'true'], { timeoutMs: PROBE_MS });
+  const probe = await runProgram([...setprivPrefix, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
   // The user may have a name in a directory service. If the user has no name, initdb reports that.
   if (uid !== 0) return [];
@@ -64,7 +64,7 @@ async function namespacePrefix(uid: number, userSwitch: readonly string[], dataD
   );
 }
 
-async function namedUsers(): Promise<Set<number>> {
+async function namedUserIds(): Promise<Set<number>> {
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
   const ids = lines.map(line => Number(line.split(':')[2]));
   return new Set(ids.filter(id => id > 0));

@@ -10,7 +10,7 @@ export interface PostmasterFile {
   readonly isReady: boolean;
 }
 
-const pathIn = (cluster: string): string => join(cluster, 'postmaster.pid');
+const pidFilePath = (cluster: string): string => join(cluster, 'postmaster.pid');
 
 export function readPostmasterFile(cluster: string): PostmasterFile | undefined {
   const [pid, , , port, socketFolder, , , status] = readLines(cluster);
@@ -44,7 +44,7 @@ export function isClusterProcess(cluster: string, pid: number): boolean {
  */
 export function replaceDeadPid(cluster: string): void {
   const [, ...rest] = readLines(cluster);
-  writeFileSync(pathIn(cluster), [UNUSED_PID, ...rest].join('\n'));
+  writeFileSync(pidFilePath(cluster), [UNUSED_PID, ...rest].join('\n'));
 }
 
 /** One more than the highest possible pid on Linux. */
@@ -52,7 +52,7 @@ const UNUSED_PID = '4194305';
 
 function readLines(cluster: string): string[] {
   try {
-    return readFileSync(pathIn(cluster), 'utf8').split('\n');
+    return readFileSync(pidFilePath(cluster), 'utf8').split('\n');
   } catch {
     return [];
   }

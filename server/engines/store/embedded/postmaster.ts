@@ -7,7 +7,7 @@ import { withTimeout } from '../../../kit/wait.ts';
 import { PROGRAM_ENVIRONMENT } from '../run-program.ts';
 import { clusterFolder } from './cluster.ts';
 import type { Binaries } from './find-binaries.ts';
-import type { PostgresUser } from './identity.ts';
+import type { PostgresIdentity } from './identity.ts';
 import { isClusterProcess, type PostmasterFile, readPostmasterFile } from './postmaster-file.ts';
 import { lastLogLines, openServerLog, serverLogSize } from './server-log.ts';
 import { serverArguments } from './settings.ts';
@@ -41,7 +41,7 @@ const STOP_STEPS = [
 export interface LaunchOptions {
   readonly dataDir: string;
   readonly binaries: Binaries;
-  readonly identity: PostgresUser;
+  readonly identity: PostgresIdentity;
   readonly socketFolder: string;
 }
 
@@ -174,8 +174,8 @@ export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'proce
   });
 }
 
-const endsWithin = (ms: number, processExit: Promise<void>): Promise<boolean> =>
-  withTimeout(ms, 'PostgreSQL to end', () => processExit).then(
+const endsWithin = (ms: number, processEnd: Promise<void>): Promise<boolean> =>
+  withTimeout(ms, 'PostgreSQL to end', () => processEnd).then(
     () => true,
     () => false,
   );

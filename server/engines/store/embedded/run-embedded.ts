@@ -19,7 +19,7 @@ import {
   stopPostmaster,
 } from './postmaster.ts';
 import { isClusterProcess, readPostmasterFile, replaceDeadPid } from './postmaster-file.ts';
-import { boundServerLog, lastLogLines } from './server-log.ts';
+import { lastLogLines, rotateServerLog } from './server-log.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -43,7 +43,7 @@ const RETRY_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 /** A postmaster that ran longer than this is restarted at once when it ends. */
 const STABLE_MS = 30_000;
-const LOG_BOUND_EVERY_MS = 60_000;
+const LOG_ROTATE_EVERY_MS = 60_000;
 
 export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const closeController = new AbortController();
@@ -56,7 +56,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPos
   };
   const watch = Promise.all([
     keepRunning(runningPostgres, options, closeController.signal),
-    keepLogBounded(options, closeController.signal),
+    keepRotatingLog(options, closeController.signal),
   ]);
   return {
     address: firstPostmaster,
@@ -148,7 +148,7 @@ async function launchAfterCrash(plan: LaunchOptions, log: Log, signal: AbortSign
 
 async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Promise<Postmaster> {
   for (let remainingMs = CRASH_LEFTOVERS_MS; ; remainingMs -= RETRY_MS) {
-    replaceStalePid(clusterFolder(plan.dataDir));
+    replacePidIfDead(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
@@ -161,7 +161,7 @@ async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Prom
 
 const isTemporaryFailure = (error: unknown): boolean => error instanceof StartFailed && error.isTemporary;
 
-function replaceStalePid(cluster: string): void {
+function replacePidIfDead(cluster: string): void {
   const file = readPostmasterFile(cluster);
   if (file && !isClusterProcess(cluster, file.pid)) replaceDeadPid(cluster);
 }
@@ -220,11 +220,11 @@ function waitForAbort(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-async function keepLogBounded(options: EmbeddedOptions, closeSignal: AbortSignal): Promise<void> {
+async function keepRotatingLog(options: EmbeddedOptions, closeSignal: AbortSignal): Promise<void> {
   while (!closeSignal.aborted) {
-    await boundServerLog(options.dataDir).catch(error =>
+    await rotateServerLog(options.dataDir).catch(error =>
       options.log.warn('postgres.log_not_bounded', { reason: reason(error) }),
     );
-    await timer(LOG_BOUND_EVERY_MS, undefined, { signal: closeSignal, ref: false }).catch(() => undefined);
+    await timer(LOG_ROTATE_EVERY_MS, undefined, { signal: closeSignal, ref: false }).catch(() => undefined);
   }
 }

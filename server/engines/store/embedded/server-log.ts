@@ -10,11 +10,11 @@ const LOG_MAX_BYTES = 4 * 1024 ** 2;
 const TAIL_BYTES = 4_096;
 const TAIL_LINES = 8;
 
-const pathIn = (dataDir: string): string => join(dataDir, 'postgres.log');
+const logFilePath = (dataDir: string): string => join(dataDir, 'postgres.log');
 
 /** Opens the log for a child process. The caller closes the descriptor after the start. */
 export function openServerLog(dataDir: string): { descriptor: number; close(): void } {
-  const descriptor = openSync(pathIn(dataDir), 'a', 0o600);
+  const descriptor = openSync(logFilePath(dataDir), 'a', 0o600);
   giveToFolderOwner(descriptor, dataDir);
   return { descriptor, close: () => closeSync(descriptor) };
 }
@@ -23,8 +23,8 @@ export function openServerLog(dataDir: string): { descriptor: number; close(): v
  * If the log exceeds `maxBytes`, copies it to one older file and truncates it. Lines written between the copy and the
  * truncation are lost.
  */
-export async function boundServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {
-  const path = pathIn(dataDir);
+export async function rotateServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {
+  const path = logFilePath(dataDir);
   const size = await serverLogSize(dataDir);
   if (size <= maxBytes) return;
   await copyFile(path, `${path}.1`);
@@ -32,14 +32,14 @@ export async function boundServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES):
 }
 
 export const serverLogSize = (dataDir: string): Promise<number> =>
-  stat(pathIn(dataDir)).then(
+  stat(logFilePath(dataDir)).then(
     found => found.size,
     () => 0,
   );
 
 /** Returns the last lines written after the offset `from`, for an error message. */
 export async function lastLogLines(dataDir: string, from = 0): Promise<string> {
-  const handle = await open(pathIn(dataDir), 'r').catch(() => undefined);
+  const handle = await open(logFilePath(dataDir), 'r').catch(() => undefined);
   if (!handle) return '';
   try {
     const { size } = await handle.stat();

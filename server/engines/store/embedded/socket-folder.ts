@@ -22,7 +22,7 @@ interface Owner {
  */
 export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
   const folderInDataDir = join(dataDir, 'run');
-  if (!fitsSocketPath(folderInDataDir)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
+  if (!fitsSocketPath(folderInDataDir)) return makeInSharedFolder(await fallbackPath(dataDir, owner.uid), owner);
   await makeOwnedFolder(folderInDataDir, owner);
   await chmod(folderInDataDir, 0o700);
   return folderInDataDir;
@@ -37,7 +37,7 @@ export async function removeSocketFolder(folder: string): Promise<void> {
 const fitsSocketPath = (folder: string): boolean =>
   Buffer.byteLength(join(folder, `.s.PGSQL.${SOCKET_PORT}`)) < SOCKET_PATH_MAX_BYTES && !/[\s,"]/.test(folder);
 
-async function fallbackName(dataDir: string, uid: number): Promise<string> {
+async function fallbackPath(dataDir: string, uid: number): Promise<string> {
   const digest = createHash('sha256').update(await realpath(dataDir));
   return join(FALLBACK_ROOT, `berth-${uid}-${digest.digest('hex').slice(0, 24)}`);
 }

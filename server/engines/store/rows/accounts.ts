@@ -56,15 +56,15 @@ export interface ApplicationRow {
 export interface Applications {
   /**
    * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has
-   * the slug. `limit`: the maximum number of applications per account. `onlyFor`: a token to which no application has
-   * been assigned. It is restricted to the new application. If an application has been assigned to it in the meantime,
-   * nothing is inserted (`token_used`).
+   * the slug. `limit`: the maximum number of applications per account. `tokenToRestrict`: a token to which no
+   * application has been assigned. It is restricted to the new application. If an application has been assigned to it
+   * in the meantime, nothing is inserted (`token_used`).
    */
   insert(
     row: ApplicationRow,
     owner: AccountId,
     limit: number,
-    onlyFor?: TokenId,
+    tokenToRestrict?: TokenId,
   ): Promise<'inserted' | 'slug_taken' | 'limit_reached' | 'token_used'>;
   /** The applications of which the account is a member, newest first, after the row named by `before`. */
   list(

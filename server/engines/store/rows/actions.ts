@@ -76,7 +76,7 @@ export type ActionInsertOutcome =
   /** The Action of an earlier request by the same agent key with the same idempotency key. */
   | { readonly existing: ActionRow }
   /** An open Action that would do the same thing. */
-  | { readonly alike: ActionRow };
+  | { readonly similar: ActionRow };
 
 export interface EndUserName {
   readonly providerId: string;

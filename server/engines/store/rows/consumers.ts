@@ -236,10 +236,10 @@ export interface ConsumerSessions {
   /** Sessions that have not ended, newest first. */
   listActive(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /**
-   * Returns the session to which this refresh token belongs or has belonged. `isPresent`: whether this is the session's
+   * Returns the session to which this refresh token belongs or has belonged. `isCurrent`: whether this is the session's
    * current refresh token, not an earlier one.
    */
-  byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
+  byRefreshHash(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isCurrent: boolean } | undefined>;
   /**
    * Replaces the tokens if `hash` is still the hash of the current refresh token. Notifies all processes that the old
    * tokens are no longer valid.

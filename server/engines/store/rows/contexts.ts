@@ -25,7 +25,7 @@ export type VersionSource = 'session' | 'restore' | 'fork' | 'import';
 
 /** A stored object: the version under whose id it is stored, and the SHA-256 of its bytes. */
 export interface StoredArchive {
-  readonly of: VersionId;
+  readonly versionId: VersionId;
   readonly checksum: Buffer;
 }
 
@@ -58,13 +58,13 @@ export interface KeepVersionRequest {
   readonly facts: VersionFacts;
   readonly now: Date;
   /** How many earlier versions are kept, and until when. */
-  readonly earlier: { readonly max: number; readonly until: Date };
+  readonly earlierVersions: { readonly max: number; readonly until: Date };
 }
 
 export interface KeptVersion {
   readonly context: ContextRow;
   /** The version that was the newest before this one, if the session did not start from it. */
-  readonly overtook?: VersionRow;
+  readonly overtakenVersion?: VersionRow;
 }
 
 /** Destroyed contexts and contexts of other applications are not found. */
@@ -100,7 +100,7 @@ export interface ContextRows {
   /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
   /** Returns versions that are due for removal, each with those of its objects that no other version shares. */
-  removable(now: Date, batch: number): Promise<RemovableVersion[]>;
+  takeRemovable(now: Date, batch: number): Promise<RemovableVersion[]>;
   /**
    * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no more
    * versions.
@@ -134,9 +134,9 @@ export interface ContextUse {
 export type OpenOutcome =
   | { readonly opened: true }
   /** A save by this session is due or in progress. */
-  | { readonly saving: SessionId }
+  | { readonly savingSession: SessionId }
   /** This session uses the context exclusively. */
-  | { readonly held: SessionId }
+  | { readonly exclusiveSession: SessionId }
   /** There is no such context. */
   | { readonly opened: false };
 

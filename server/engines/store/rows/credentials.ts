@@ -81,12 +81,12 @@ export interface Keys {
   byHash(hash: Buffer): Promise<KeyRow | undefined>;
   /** Changes the key if its revision is still `revision`. */
   change(application: ApplicationId, id: KeyId, revision: number, change: KeyChange): Promise<KeyRow | undefined>;
-  /** `keepConnections`: open connections of the key stay open. */
+  /** `shouldKeepConnections`: open connections of the key stay open. */
   revoke(
     application: ApplicationId,
     id: KeyId,
     now: Date,
-    options?: { readonly keepConnections?: boolean },
+    options?: { readonly shouldKeepConnections?: boolean },
   ): Promise<boolean>;
   /**
    * Inserts the new key and makes the old key expire at `oldKeyExpiresAt`, in one transaction. `not_rotatable`: the old

@@ -43,19 +43,19 @@ export type DeviceDecision =
 
 /** The change that a token request makes. */
 export type TokenRequestEffect =
-  | { readonly does: 'nothing' }
+  | { readonly kind: 'nothing' }
   /** Records the time of the request. */
-  | { readonly does: 'count' }
-  | { readonly does: 'slow_down'; readonly intervalSeconds: number }
-  | { readonly does: 'redeem'; readonly token: TokenRow }
-  | { readonly does: 'revoke'; readonly token: TokenId };
+  | { readonly kind: 'count' }
+  | { readonly kind: 'slow_down'; readonly intervalSeconds: number }
+  | { readonly kind: 'redeem'; readonly token: TokenRow }
+  | { readonly kind: 'revoke'; readonly token: TokenId };
 
 export interface DeviceRows {
   /**
-   * `code_taken`: the user code exists already. `limit_reached`: there are already `livingMax` authorizations that have
-   * not expired.
+   * `code_taken`: the user code exists already. `limit_reached`: there are already `unexpiredMax` authorizations that
+   * have not expired.
    */
-  insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
+  insert(row: DeviceRow, unexpiredMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
   /**
    * Claims an authorization that has not expired, or returns one that the account has already claimed. `isFirst`:

@@ -25,7 +25,7 @@ export interface IdempotencyRow extends IdempotencyRun {
 
 export interface IdempotencyRows {
   /** Inserts the row, or returns the existing one. A row that has expired at the new row's `createdAt` is replaced. */
-  begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }>;
+  begin(row: IdempotencyRow): Promise<{ began: true } | { existing: IdempotencyRow }>;
   /** Stores the response to repeat. */
   keep(run: IdempotencyRun, stored: JsonObject): Promise<void>;
   /** Deletes the row of a request that had no effect. The key can then be used again. */

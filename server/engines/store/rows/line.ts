@@ -4,12 +4,12 @@ import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
 /** A position in the queue. The queue is ordered by turn, then by place. The applications take turns. */
-export interface Place {
+export interface QueuePosition {
   readonly turn: number;
   readonly place: number;
 }
 
-export interface WaitingCreate extends Place {
+export interface WaitingCreate extends QueuePosition {
   readonly applicationId: ApplicationId;
   /** The host that received the create. */
   readonly hostId: HostId;
@@ -26,18 +26,24 @@ export interface LineRows {
    * Adds the create to the queue, after the other creates of its application, unless `maxWaiting` of them are already
    * waiting.
    */
-  join(row: Omit<WaitingCreate, 'turn' | 'place'>, maxWaiting: number): Promise<Place | { readonly waiting: number }>;
+  join(
+    row: Omit<WaitingCreate, 'turn' | 'place'>,
+    maxWaiting: number,
+  ): Promise<QueuePosition | { readonly waiting: number }>;
   /**
    * Refreshes the rows of creates that are still waiting. Rows that are missing are inserted, but only those of
    * `idleCreates`. For `tryingCreates`, an attempt to place the session is running.
    */
-  keep(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
+  refresh(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
   /** In the order of the queue. */
-  list(limit: number): Promise<Array<Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
+  list(limit: number): Promise<Array<QueuePosition & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
   waitingOf(application: ApplicationId): Promise<number>;
   /** The position of the create among those of its application, and how many of them are waiting. */
-  positionOf(application: ApplicationId, at: Place): Promise<{ readonly position: number; readonly waiting: number }>;
+  positionOf(
+    application: ApplicationId,
+    at: QueuePosition,
+  ): Promise<{ readonly position: number; readonly waiting: number }>;
   /** If any create is waiting, notifies all hosts that a slot may be free or a limit may have been raised. */
   announceMove(): Promise<void>;
 }

@@ -14,9 +14,9 @@ export interface MemberRow {
 /** Roles, read while the application is locked. */
 export interface MembershipState {
   /** The role of the person who requests the change. Absent if this person is no longer a member. */
-  readonly by?: Role;
+  readonly requesterRole?: Role;
   /** The role of the member to change. */
-  readonly member?: Role;
+  readonly memberRole?: Role;
   readonly owners: number;
 }
 

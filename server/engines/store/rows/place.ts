@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../kit/json.ts';
 import type { NewHold } from './credits.ts';
 import type { IdempotencyRun } from './idempotency.ts';
-import type { Place } from './line.ts';
+import type { QueuePosition } from './line.ts';
 
 export interface Counts {
   /** The number of sessions that have not ended. */
@@ -46,7 +46,7 @@ export interface PlaceOptions {
    * In a fleet: the create's position in the line of waiting creates, or `{}` for a create that has no position and
    * comes after all others.
    */
-  readonly line?: Partial<Place>;
+  readonly line?: Partial<QueuePosition>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;
 }

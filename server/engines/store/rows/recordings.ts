@@ -75,7 +75,7 @@ export interface RecordingRows {
   /** Sets the end of the page's spans that have not ended. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
   /** Records that the page is not being recorded. If it is recorded later, `omissions` does not count it. */
-  omit(session: SessionId, page: OmittedPage): Promise<void>;
+  recordOmission(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
   /** For each page, the end of its last stored segment, in milliseconds. */

@@ -178,15 +178,15 @@ export interface SessionRows {
     retention?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
   ): Promise<SessionRow | undefined>;
   /** Sets the byte counts. They never decrease. Has no effect after the end. */
-  countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
+  setTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
   /** Sets the last page of each session. Changes nothing else in the row. Has no effect after the end. */
   setLastPages(pages: readonly LastPageRow[]): Promise<void>;
   /** Call when a client has connected. Clears connectBy and releaseAt. `clients`: the current number of clients. */
-  clientConnected(id: SessionId, now: Date, clients?: number): Promise<void>;
+  recordClientConnected(id: SessionId, now: Date, clients?: number): Promise<void>;
   /** Call when a client has disconnected while others remain. */
-  clientDisconnected(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
+  recordClientDisconnected(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
   /** Call when the last client has disconnected. */
-  lastClientDisconnected(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
+  recordLastClientDisconnected(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
   /** Non-terminal sessions of this host whose earliest timer has expired, or whose end is decided. */
   due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
   /** Every non-terminal session of this host. */

@@ -94,14 +94,14 @@ export interface StoredCredentialRows {
   /** Deletes versions whose `destroyAt` has passed. Returns their number. */
   destroyDue(now: Date): Promise<number>;
   /** Returns the operations whose newest or published revision refers to one of the credentials, ordered by id. */
-  usersOf(application: ApplicationId, ids: readonly string[]): Promise<CredentialUser[]>;
+  referencesTo(application: ApplicationId, ids: readonly string[]): Promise<CredentialReference[]>;
   /** Counts a call with the credential. */
   count(use: Omit<CredentialUse, 'calls'>, now: Date): Promise<void>;
   /** Removes and returns counts of days before this one. */
   takeUses(before: string, batch: number): Promise<CredentialUse[]>;
 }
 
-export interface CredentialUser {
+export interface CredentialReference {
   readonly credentialId: string;
   readonly operationId: string;
   /**

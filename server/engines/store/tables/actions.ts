@@ -149,7 +149,7 @@ async function insert(
   const [similarAction] = (await openActions.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(
     rowOf,
   );
-  if (similarAction) return { alike: similarAction };
+  if (similarAction) return { similar: similarAction };
   if ((await openActions.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
   if (providerId !== undefined && subject !== undefined) {
     const userActions = openActions.where('providerId', '=', providerId).where('subject', '=', subject);

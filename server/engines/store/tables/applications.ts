@@ -25,7 +25,8 @@ const COLUMNS = [
 ] as const;
 
 export const applications = (db: Db): Applications => ({
-  insert: (row, owner, limit, onlyFor) => inTransaction(db, trx => insert(trx, row, owner, limit, onlyFor)),
+  insert: (row, owner, limit, tokenToRestrict) =>
+    inTransaction(db, trx => insert(trx, row, owner, limit, tokenToRestrict)),
 
   list: (account, { limit, before }) => {
     const memberApplications = selectForMember(db, account).orderBy('applications.id', 'desc').limit(limit);
@@ -56,12 +57,18 @@ const selectForMember = (db: Db, account: AccountId) =>
     .select('members.role')
     .where('members.accountId', '=', account);
 
-async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number, onlyFor: TokenId | undefined) {
+async function insert(
+  trx: Db,
+  row: ApplicationRow,
+  owner: AccountId,
+  limit: number,
+  tokenToRestrict: TokenId | undefined,
+) {
   const { id, name, slug, billingAccountId, revision, createdAt, updatedAt } = row;
   await lockAccount(trx, billingAccountId);
   const query = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
   if ((await query.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
-  if (onlyFor && !(await isUnused(trx, onlyFor))) return 'token_used';
+  if (tokenToRestrict && !(await isUnused(trx, tokenToRestrict))) return 'token_used';
   const insertedRow = await trx
     .insertInto('applications')
     .values({ id, name, slug, billingAccountId, revision, createdAt, updatedAt })
@@ -71,11 +78,11 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   if (!insertedRow) return 'slug_taken';
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
   await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
-  if (onlyFor) {
+  if (tokenToRestrict) {
     const update = trx
       .updateTable('tokens')
       .set({ applicationIds: [id] })
-      .where('id', '=', onlyFor);
+      .where('id', '=', tokenToRestrict);
     await update.returning(announceRevocation.as('announced')).execute();
   }
   return 'inserted';

@@ -49,8 +49,8 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
       if ((await existingOperations.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
         return 'limit_reached';
       const toolName = id.replaceAll('.', '_');
-      const sameTool = existingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
-      if ((await sameTool.execute()).length > 0) return 'name_taken';
+      const sameToolQuery = existingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
+      if ((await sameToolQuery.execute()).length > 0) return 'name_taken';
       const insertedRow = await trx
         .insertInto('operations')
         .values({

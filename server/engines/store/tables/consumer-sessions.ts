@@ -52,17 +52,17 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     return (await query.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
   },
 
-  byRefresh: async hash => {
+  byRefreshHash: async hash => {
     const query = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
     const [row] = (await query.execute()).map(withoutNulls);
-    if (row) return { row, isPresent: true };
+    if (row) return { row, isCurrent: true };
     const earlierSessionQuery = db
       .selectFrom('consumerSessions')
       .innerJoin('consumerUsedRefreshes', 'consumerUsedRefreshes.sessionId', 'consumerSessions.id')
       .selectAll('consumerSessions')
       .where('consumerUsedRefreshes.hash', '=', hash);
     const [earlierRow] = (await earlierSessionQuery.execute()).map(withoutNulls);
-    return earlierRow && { row: earlierRow, isPresent: false };
+    return earlierRow && { row: earlierRow, isCurrent: false };
   },
 
   refresh: (id, hash, tokens, now) =>

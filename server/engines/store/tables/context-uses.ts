@@ -92,9 +92,9 @@ async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<O
     .orderBy('savingSince')
     .execute();
   const savingUse = existingUses.find(({ savingSince }) => savingSince !== null);
-  if (savingUse) return { saving: savingUse.sessionId };
+  if (savingUse) return { savingSession: savingUse.sessionId };
   const exclusiveUse = use.exclusive && existingUses.find(({ exclusive }) => exclusive);
-  if (exclusiveUse) return { held: exclusiveUse.sessionId };
+  if (exclusiveUse) return { exclusiveSession: exclusiveUse.sessionId };
   const { sessionId, contextId, applicationId, hostId, exclusive, createdAt } = use;
   await trx
     .insertInto('contextUses')

@@ -92,7 +92,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
     await update.where('id', '=', id).where('state', '=', 'writing').execute();
   },
 
-  removable: (now, batch) => db.transaction().execute(trx => removable(trx, now, batch)),
+  takeRemovable: (now, batch) => db.transaction().execute(trx => takeRemovable(trx, now, batch)),
 
   forget: async ids => {
     if (ids.length > 0)
@@ -159,7 +159,7 @@ async function keep(
     ...{ contextId: existingContext.id, applicationId: existingContext.applicationId, state: 'kept' as const, version },
     ...{ source: facts.source, sessionId: facts.sessionId ?? null, partial: facts.partial, dueAt: null },
     ...{ sizeBytes: facts.sizeBytes, createdAt: now },
-    ...{ archiveOf: facts.archive?.of ?? null, archiveChecksum: facts.archive?.checksum ?? null },
+    ...{ archiveOf: facts.archive?.versionId ?? null, archiveChecksum: facts.archive?.checksum ?? null },
     cookiesOf: facts.cookiesOf ?? null,
   };
   await trx
@@ -179,8 +179,9 @@ async function keep(
     .returningAll()
     .executeTakeFirstOrThrow();
   const startVersion = session === undefined ? undefined : await endUse(trx, session);
-  const overtook = startVersion !== undefined && startVersion < existingContext.version ? previousVersion : undefined;
-  return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
+  const overtakenVersion =
+    startVersion !== undefined && startVersion < existingContext.version ? previousVersion : undefined;
+  return { context: contextRow(context), ...(overtakenVersion ? { overtakenVersion } : {}) };
 }
 
 /**
@@ -190,7 +191,7 @@ async function keep(
 async function retire(
   trx: Db,
   { id, version }: ContextRow,
-  { now, earlier: { max, until } }: KeepVersionRequest,
+  { now, earlierVersions: { max, until } }: KeepVersionRequest,
 ): Promise<VersionRow | undefined> {
   const update = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
   await update
@@ -218,7 +219,7 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
     ...{ id: row.id, version, source: row.source, partial: row.partial },
     ...{ sizeBytes: row.sizeBytes, createdAt: row.createdAt },
     ...(sessionId ? { sessionId } : {}),
-    ...(archiveOf && archiveChecksum ? { archive: { of: archiveOf, checksum: archiveChecksum } } : {}),
+    ...(archiveOf && archiveChecksum ? { archive: { versionId: archiveOf, checksum: archiveChecksum } } : {}),
     ...(cookiesOf ? { cookiesOf } : {}),
     ...(dueAt ? { expiresAt: dueAt } : {}),
   };
@@ -233,7 +234,7 @@ const REMOVAL_RETRY_MS = 600_000;
  * Returns the versions to remove. They are marked first, while their contexts are locked, so that no new version can
  * share their objects.
  */
-async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
+async function takeRemovable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
   const dueVersions = await trx
     .selectFrom('contextVersions')
     .select(['id', 'contextId'])

@@ -73,9 +73,9 @@ export const creditGrants = (db: Db): CreditGrants => ({
 
   expire: (purposeId, at) =>
     inTransaction(db, async trx => {
-      const heldCredit = await lockHeld(trx, purposeId);
-      if (heldCredit) await settle(trx, purposeId, { cost: 0, at, as: 'expired' });
-      return heldCredit?.reservation;
+      const lockedHold = await lockHeld(trx, purposeId);
+      if (lockedHold) await settle(trx, purposeId, { cost: 0, at, as: 'expired' });
+      return lockedHold?.reservation;
     }),
 });
 

@@ -37,12 +37,12 @@ export const device = (db: Db): DeviceRows => ({
       const { announced: _, ...row } = claimedRow;
       return { row: withoutNulls(row), isFirst: true };
     }
-    const [ownRow] = await claimedBy(db, userCode, account, now).execute();
+    const [ownRow] = await selectClaimed(db, userCode, account, now).execute();
     return ownRow && { row: withoutNulls(ownRow), isFirst: false };
   },
 
   getClaimed: async (userCode, account, now) =>
-    (await claimedBy(db, userCode, account, now).execute()).map(withoutNulls)[0],
+    (await selectClaimed(db, userCode, account, now).execute()).map(withoutNulls)[0],
 
   decide: async (id, account, now, decision) => {
     const update = db
@@ -81,7 +81,7 @@ export const device = (db: Db): DeviceRows => ({
 const byDeviceCode = (db: Db, hash: Buffer) =>
   db.selectFrom('deviceAuthorizations').selectAll().where('deviceCodeHash', '=', hash);
 
-const claimedBy = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
+const selectClaimed = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
   db
     .selectFrom('deviceAuthorizations')
     .selectAll()
@@ -96,16 +96,16 @@ async function applyEffect(
   now: Date,
   tokensMax: number,
 ): Promise<'done' | 'limit_reached'> {
-  if (verdict.does === 'count') await updateAuthorization(trx, id).set({ polledAt: now }).execute();
-  if (verdict.does === 'slow_down')
+  if (verdict.kind === 'count') await updateAuthorization(trx, id).set({ polledAt: now }).execute();
+  if (verdict.kind === 'slow_down')
     await updateAuthorization(trx, id).set({ intervalSeconds: verdict.intervalSeconds }).execute();
-  if (verdict.does === 'redeem') {
+  if (verdict.kind === 'redeem') {
     const { token } = verdict;
     if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
     const redeemUpdate = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
     await redeemUpdate.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
   }
-  if (verdict.does === 'revoke') {
+  if (verdict.kind === 'revoke') {
     const update = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
     await update.where(isValid(now)).returning(announceTokenRevocation.as('announced')).execute();
   }

@@ -67,8 +67,8 @@ export const hosts = (db: Db): Hosts => ({
   markRestarting: async (id, endedAt, leaseMs) => {
     const update = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
     // Does not change the row if the next process has already joined.
-    const formerRow = update.where('id', '=', id).where('startedAt', '<', endedAt);
-    await formerRow.where('state', 'in', ['up', 'away']).execute();
+    const formerRowUpdate = update.where('id', '=', id).where('startedAt', '<', endedAt);
+    await formerRowUpdate.where('state', 'in', ['up', 'away']).execute();
     await announceHosts(db);
   },
 

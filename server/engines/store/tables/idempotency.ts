@@ -16,7 +16,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (await insert(db, row)) return { began: true };
       const existingRow = await get(db, row);
-      if (existingRow) return { standing: existingRow };
+      if (existingRow) return { existing: existingRow };
     }
     throw new Error('an idempotency row could neither be inserted nor read, although it was tried several times');
   },

@@ -157,7 +157,9 @@ async function insert(
     if (existingInvocation) return { existing: existingInvocation };
     // The other invocation was withdrawn between the two statements.
     if (attempt === INSERT_ATTEMPTS_MAX)
-      throw new Error('in each attempt, another invocation with this idempotency key existed and was then withdrawn');
+      throw new Error(
+        'the invocation could not be inserted: in each attempt, another invocation with this idempotency key existed and was then withdrawn',
+      );
     return insert(trx, row, rates, limits, attempt + 1);
   }
   const refusal = (await limitRefusal(trx, row, limits)) ?? (await holdCredit(trx, row, rates));

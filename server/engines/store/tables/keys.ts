@@ -57,14 +57,14 @@ export const keys = (db: Db): Keys => ({
     return withoutNulls(changedKey);
   },
 
-  revoke: async (application, id, now, { keepConnections = false } = {}) => {
+  revoke: async (application, id, now, { shouldKeepConnections = false } = {}) => {
     const update = db
       .updateTable('keys')
       .set(eb => ({ revokedAt: now, revision: eb('revision', '+', 1) }))
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isValid(now))
-      .returning((keepConnections ? announceRevocationKeepingConnections : announceRevocation).as('announced'));
+      .returning((shouldKeepConnections ? announceRevocationKeepingConnections : announceRevocation).as('announced'));
     return (await update.execute()).length > 0;
   },
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
+import type { LineRows, QueuePosition, WaitingCreate } from '../rows/line.ts';
 
 /** Rows that were not refreshed within this time are ignored. Hosts refresh the rows of their callers every second. */
 export const STALE_SECONDS = 5;
@@ -19,7 +19,7 @@ export const line = (db: Db): LineRows => ({
       );
       const waitingCount = await countWaiting(trx, row.applicationId);
       if (waitingCount >= maxWaiting) return { waiting: waitingCount };
-      const { rows } = await sql<Place>`
+      const { rows } = await sql<QueuePosition>`
         insert into waiting_creates (turn, application_id, host_id, region, why, refused)
         select greatest(coalesce(min(turn), 0), coalesce(max(turn) filter (where application_id = ${row.applicationId}) + 1, 0)),
             ${row.applicationId}::uuid, ${row.hostId}::uuid, ${row.region}, ${row.why}, ${JSON.stringify(row.refused)}::jsonb
@@ -30,7 +30,7 @@ export const line = (db: Db): LineRows => ({
       return insertedPlace;
     }),
 
-  keep: async (idleCreates, tryingCreates) => {
+  refresh: async (idleCreates, tryingCreates) => {
     await sql`delete from waiting_creates where seen_at < now() - make_interval(secs => ${DELETE_AFTER_SECONDS})`.execute(
       db,
     );
@@ -72,7 +72,7 @@ export const line = (db: Db): LineRows => ({
     void (await sql`select pg_notify('line_moved', '') where exists (select from waiting_creates)`.execute(db)),
 });
 
-const placesOf = (rows: readonly Place[]): number[] => rows.map(({ place }) => place);
+const placesOf = (rows: readonly QueuePosition[]): number[] => rows.map(({ place }) => place);
 
 const toSnakeCase = ({ applicationId, hostId, ...rest }: WaitingCreate) => ({
   ...rest,

@@ -14,7 +14,7 @@ const lastActiveAt = sql<Date | null>`greatest(
 
 export const members = (db: Db): Members => ({
   list: async (application, { limit, before }) => {
-    const membersQuery = ofApplication(db, application)
+    const membersQuery = selectMembers(db, application)
       .orderBy('members.createdAt', 'desc')
       .orderBy('members.accountId', 'desc')
       .limit(limit);
@@ -24,12 +24,12 @@ export const members = (db: Db): Members => ({
   },
 
   get: async (application, account) =>
-    (await ofApplication(db, application).where('members.accountId', '=', account).execute()).map(withoutNulls)[0],
+    (await selectMembers(db, application).where('members.accountId', '=', account).execute()).map(withoutNulls)[0],
 
   change: (application, change) => inTransaction(db, trx => changeMember(trx, application, change)),
 });
 
-const ofApplication = (db: Db, application: ApplicationId) =>
+const selectMembers = (db: Db, application: ApplicationId) =>
   db
     .selectFrom('members')
     .innerJoin('accounts', 'accounts.id', 'members.accountId')
@@ -47,8 +47,8 @@ async function changeMember(
   const ownersQuery = trx.selectFrom('members').where('applicationId', '=', application).where('role', '=', 'owner');
   const { count } = await ownersQuery.select(countAll).executeTakeFirstOrThrow();
   decide({
-    ...(requesterRole ? { by: requesterRole } : {}),
-    ...(memberRole ? { member: memberRole } : {}),
+    ...(requesterRole ? { requesterRole } : {}),
+    ...(memberRole ? { memberRole } : {}),
     owners: count,
   });
   if (role === undefined) await trx.deleteFrom('members').where(isMember(application, account)).execute();

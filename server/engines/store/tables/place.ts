@@ -33,7 +33,9 @@ export async function place(db: Db, newSession: NewSession, options?: PlaceOptio
     const placement = await placeSession(db, argumentsOf(row, { ...options, ...terms, ...limits }, hold));
     if (placement.outcome !== 'changed') return toPlaceOutcome(row, placement, limits, hold);
   }
-  throw new Error(`the limits of application ${newSession.applicationId} changed during each attempt`);
+  throw new Error(
+    `the session could not be placed: the limits of application ${newSession.applicationId} changed during each attempt`,
+  );
 }
 
 interface Limits {

@@ -169,7 +169,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     announcer.announceEvents(sessionsToAnnounce);
   },
 
-  omit: async (session, { why, targetId, page }) => {
+  recordOmission: async (session, { why, targetId, page }) => {
     await sql`
       insert into recording_omissions (session_id, why, target_id, page)
         select ${session}::uuid, ${why}::text, ${targetId}::text, ${page ?? null}::integer

@@ -157,7 +157,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return finishedRow ?? findEnded(db, id);
   },
 
-  countTraffic: async (id, { proxyBytes, egressBytes }) => {
+  setTraffic: async (id, { proxyBytes, egressBytes }) => {
     const update = db.updateTable('sessions').set({
       proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
       egressBytes: sql<number>`greatest(egress_bytes, ${egressBytes}::bigint)`,
@@ -174,13 +174,13 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         where sessions.id = page.id and sessions.status in ('PENDING', 'RUNNING')`.execute(db);
   },
 
-  clientConnected: async (id, now, clients = 1) => {
+  recordClientConnected: async (id, now, clients = 1) => {
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(update.where('id', '=', id).where(isOpen).returningAll(), event.connectedEvent(clients, now));
   },
 
-  clientDisconnected: async (id, now, clients, why) => {
-    // Sets the same columns as `clientConnected`, whose change may not have been written.
+  recordClientDisconnected: async (id, now, clients, why) => {
+    // Sets the same columns as `recordClientConnected`, whose change may not have been written.
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
       update.where('id', '=', id).where(isOpen).returningAll(),
@@ -188,7 +188,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     );
   },
 
-  lastClientDisconnected: async (id, releaseAt, now, why) => {
+  recordLastClientDisconnected: async (id, releaseAt, now, why) => {
     const update = db
       .updateTable('sessions')
       .set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });

@@ -4,8 +4,8 @@ import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type {
+  CredentialReference,
   CredentialUse,
-  CredentialUser,
   CredentialVersionRow,
   NewVersion,
   StoredCredentialRows,
@@ -118,9 +118,9 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
     (await db.deleteFrom('storedCredentialVersions').where('destroyAt', '<=', now).returning('version').execute())
       .length,
 
-  usersOf: async (application, ids) => {
+  referencesTo: async (application, ids) => {
     if (ids.length === 0) return [];
-    const { rows } = await sql<CredentialUser>`
+    const { rows } = await sql<CredentialReference>`
       select named.id as credential_id, r.operation_id,
         bool_or(o.status = 'published' and o.published_revision = r.revision) as is_published
       from operation_revisions r

@@ -19,7 +19,7 @@ export const usageHours = (db: Db): UsageHours => ({
   ofApplication: async (application, period) => {
     const { rows } = await sql<UsageHour>`
       select hour, ${SUMS}, end_reasons, starts, peak
-        from (${await allHours(db, application, period)}) as hours where key_id is null order by hour`.execute(db);
+        from (${await allHoursQuery(db, application, period)}) as hours where key_id is null order by hour`.execute(db);
     return rows;
   },
 
@@ -28,7 +28,7 @@ export const usageHours = (db: Db): UsageHours => ({
       select hours.key_id, keys.name, sum(created)::bigint as created, sum(ended)::bigint as ended,
           sum(failed)::bigint as failed, sum(browser_ms)::bigint as browser_ms, sum(cpu_ms)::bigint as cpu_ms,
           sum(bytes_received)::bigint as bytes_received, sum(bytes_sent)::bigint as bytes_sent
-        from (${await allHours(db, application, period)}) as hours
+        from (${await allHoursQuery(db, application, period)}) as hours
           left join keys on keys.id = hours.key_id and keys.application_id = ${application}
         where hours.key_id is not null
         group by hours.key_id, keys.name
@@ -71,7 +71,7 @@ async function lockNextHour(trx: Db): Promise<Date | undefined> {
 }
 
 /** The rows of the table, and computed rows for the hours that are not in the table yet. */
-async function allHours(
+async function allHoursQuery(
   db: Db,
   application: ApplicationId,
   { from, to, now }: UsagePeriod,

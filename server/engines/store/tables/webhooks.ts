@@ -56,14 +56,14 @@ export const webhooks = (db: Db): WebhookRows => ({
   },
 
   deliveries: async (application, id, { status, before, limit }) => {
-    let deliveryQuery = ofWebhook(db, application, id).orderBy('id', 'desc').limit(limit);
+    let deliveryQuery = selectDeliveries(db, application, id).orderBy('id', 'desc').limit(limit);
     if (status) deliveryQuery = deliveryQuery.where('status', '=', status);
     if (before) deliveryQuery = deliveryQuery.where('id', '<', before);
     return (await deliveryQuery.execute()).map(withoutNulls);
   },
 
   delivery: async (application, id, delivery) =>
-    (await ofWebhook(db, application, id).where('id', '=', delivery).execute()).map(withoutNulls)[0],
+    (await selectDeliveries(db, application, id).where('id', '=', delivery).execute()).map(withoutNulls)[0],
 
   redeliver: async (application, id, delivery, now, reservedMs) => {
     const dueAt = sql<Date>`case when due_at > ${now} and ${isReserved('webhook_deliveries', reservedMs)}
@@ -93,11 +93,11 @@ export const webhooks = (db: Db): WebhookRows => ({
     return (await query.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
   },
 
-  write: ({ id, readThrough }, readThroughNumber, deliveries) =>
+  write: ({ id, readThrough }, lastRead, deliveries) =>
     inTransaction(db, async trx => {
       const update = trx
         .updateTable('webhooks')
-        .set({ readThrough: readThroughNumber })
+        .set({ readThrough: lastRead })
         .where('id', '=', id)
         .where('readThrough', '=', readThrough)
         .where('status', '=', 'enabled')
@@ -247,5 +247,5 @@ async function giveUpWaitingDeliveries(trx: Db, id: WebhookId): Promise<void> {
     .execute();
 }
 
-const ofWebhook = (db: Db, application: ApplicationId, id: WebhookId) =>
+const selectDeliveries = (db: Db, application: ApplicationId, id: WebhookId) =>
   db.selectFrom('webhookDeliveries').selectAll().where('applicationId', '=', application).where('webhookId', '=', id);
