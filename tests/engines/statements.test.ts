@@ -22,9 +22,9 @@ const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '
  */
 const PLACE_STATEMENTS_MAX = 2;
 /**
- * The statements read the operation together with the grants, insert the row, record the dispatch, read the signing
- * key, and record the end with its receipt. Another statement, sent after the end was written, wakes readers of the
- * event feed.
+ * Two statements, sent together, read the operation and the key with its grants. The next four insert the row, record
+ * the dispatch, read the signing key, and record the end with its receipt. The seventh, sent after the end was written,
+ * wakes readers of the event feed.
  */
 const INVOKE_STATEMENTS_MAX = 7;
 /**

@@ -166,7 +166,7 @@ const lifetimeCommand = (bounds: Bounds): readonly string[] => [
   'timeout',
   '-s',
   'KILL',
-  (bounds.lifetimeMs / 1).toFixed(3),
+  (bounds.lifetimeMs / 1000).toFixed(3),
 ];
 
 function foldersOf(options: ChainOptions): {
