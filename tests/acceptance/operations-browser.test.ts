@@ -11,7 +11,7 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** The fields of each form that was sent. `document` is the HTML of the page, which has no values of fields. */
+/** The fields of each form that was sent. `html` is the HTML of the page, which has no values of fields. */
 const sent: Array<Readonly<Record<string, unknown>>> = [];
 const pages = await openPages({
   '/orders/*': (request, response) => {
@@ -20,14 +20,14 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Order</title><body style="margin:0;background:#0000ff">
       <h1>${decodeURIComponent(pathname).replaceAll('<', '&lt;')}</h1><p id="view">${searchParams.get('view')}</p>
       <form action="/sent"><input id="reason" name="reason"><select id="sizes" name="size" multiple>
-      <option>s<option>m<option>l</select><input name="other"><input type="hidden" name="document">
-      <button onclick="this.form.document.value = document.documentElement.outerHTML">Cancel</button></form>`);
+      <option>s<option>m<option>l</select><input name="other"><input type="hidden" name="html">
+      <button onclick="this.form.html.value = document.documentElement.outerHTML">Cancel</button></form>`);
   },
   '/sent': (request, response) => {
     const { searchParams } = new URL(request.url ?? '', 'http://pages.test');
-    const [reason, other, document] = ['reason', 'other', 'document'].map(name => searchParams.get(name));
+    const [reason, other, html] = ['reason', 'other', 'html'].map(name => searchParams.get(name));
     const sizes = searchParams.getAll('size');
-    sent.push({ reason, sizes, other, document });
+    sent.push({ reason, sizes, other, html });
     const said = [reason, ...sizes].join('|');
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(
@@ -116,8 +116,8 @@ test('an operation writes input values into form fields and nowhere else', async
   const numbers = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
   // The rest of the page is the same for all values.
-  const rest = { other: '', document: sent[0]?.document };
-  assert.match(String(rest.document), /<title>Order<\/title>/);
+  const rest = { other: '', html: sent[0]?.html };
+  assert.match(String(rest.html), /<title>Order<\/title>/);
   assert.deepEqual(sent, [
     { reason, sizes: ['s', 'l'], ...rest },
     { reason: '7', sizes: ['m'], ...rest },
