@@ -17,7 +17,15 @@ const LOOKS = {
   plugins: `return [...navigator.plugins].map(one => one.name).concat([...navigator.mimeTypes].map(one => one.type), navigator.pdfViewerEnabled);`,
   screen: `return ['width', 'height', 'availWidth', 'availHeight', 'colorDepth', 'isExtended'].map(name => screen[name])
     .concat(screen.orientation.type, innerWidth, innerHeight, outerWidth, devicePixelRatio, document.visibilityState);`,
-  languages: `return [navigator.language, ...navigator.languages, Intl.DateTimeFormat().resolvedOptions().locale, (1234.5).toLocaleString()];`,
+  languages: `
+    const answer = port => new Promise(done => { port.onmessage = ({ data }) => done(data); });
+    const inSharedWorker = answer(new SharedWorker('/look-worker.js').port);
+    await navigator.serviceWorker.register('/look-worker.js');
+    const { active } = await navigator.serviceWorker.ready;
+    const { port1, port2 } = new MessageChannel();
+    active.postMessage('', [port2]);
+    const workers = { 'shared worker': await inSharedWorker, 'service worker': await answer(port1) };
+    return [navigator.language, ...navigator.languages, Intl.DateTimeFormat().resolvedOptions().locale, (1234.5).toLocaleString(), workers];`,
   'time zone': `return [Intl.DateTimeFormat().resolvedOptions().timeZone, new Date(2026, 6, 1).getTimezoneOffset()];`,
   permissions: `
     const names = ['geolocation', 'notifications', 'camera', 'microphone', 'clipboard-read', 'clipboard-write', 'midi', 'push',
@@ -83,6 +91,11 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
   await fetch('/looked' + location.search, { method: 'POST', body: JSON.stringify(seen) });
 </script>`;
 
+/** The script of a shared worker and of a service worker. It reports its languages to each port that it receives. */
+const LOOK_WORKER = `
+  const languages = navigator.languages.join();
+  onconnect = onmessage = ({ ports: [port] }) => port.postMessage(languages);`;
+
 /**
  * The pages, and their results by the query of the URL: the reported values and the request headers that the server
  * received.
@@ -102,6 +115,10 @@ export function createLookPages(): {
         headers.set(who(request.url), headersOf(request));
         response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
         response.end(LOOK_PAGE);
+      },
+      '/look-worker.js': (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/javascript' });
+        response.end(LOOK_WORKER);
       },
       '/looked': async (request, response) => {
         const body = await text(request).catch(() => undefined);

@@ -6,7 +6,10 @@ export interface SwitchOptions {
   /** The path of the session folder inside the box. */
   readonly folder: string;
   readonly egressPort: number;
-  /** For Accept-Language and navigator.languages. The locale itself is set in the environment. */
+  /**
+   * For Accept-Language and navigator.languages. The locale itself is set in the environment. Shared and service workers
+   * of headless shell do not get the languages.
+   */
   readonly locale?: string;
   /** Whether Chromium's own sandbox is on. Chromium refuses to run it as root. */
   readonly hasSandbox: boolean;
