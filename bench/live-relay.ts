@@ -1,6 +1,6 @@
-// A minimal live view in Node, as a program. It passes the screencast of one page from Chromium's own socket to
-// viewers, and mouse input back: without a jail, recording, permissions or limits.
-// Prints its port, and ends with its parent.
+// A minimal live view, as a standalone program. It relays the screencast of one page from Chromium's own socket to
+// viewers, and their mouse input back to the page, without a jail, recording, permissions or limits. Prints its port,
+// and exits when its parent exits.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';

@@ -11,7 +11,7 @@ import { Extension } from './extensions.ts';
 import { Host, HostSample } from './host.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import { OAuthError } from './oauth.ts';
-import { type Operation, type ResponseSpec, TAGS, type Upload } from './operation.ts';
+import { type Operation, type ResponseSpec, TAGS, type UploadSpec } from './operation.ts';
 import {
   errorsOf,
   isRepeatable,
@@ -221,7 +221,7 @@ function requestBody(body: TSchema, { bodyExample: example, oauth }: Operation):
   };
 }
 
-const fileBody = ({ description }: Upload): JsonMap => ({
+const fileBody = ({ description }: UploadSpec): JsonMap => ({
   required: true,
   content: {
     'multipart/form-data': {

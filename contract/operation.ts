@@ -77,7 +77,7 @@ export interface ResponseSpec {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Upload {
+export interface UploadSpec {
   /** If absent, the limits of the application apply. */
   readonly maxBytes?: number;
   /** An example of a file name. */
@@ -130,7 +130,7 @@ export interface Operation {
   readonly body?: TSchema;
   readonly bodyExample?: unknown;
   /** The body is multipart/form-data with one part, a file named `file`. */
-  readonly upload?: Upload;
+  readonly upload?: UploadSpec;
   /** The request can be queued: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
   /** Fields of the response that are not stored, so the response to a repeated request does not contain them. */

@@ -3,8 +3,8 @@ import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
 /**
- * Lengths of the steps of a response, in hours. In UTC, a step of `1h` begins at a full hour, a step of `6h` at 0, 6,
- * 12 or 18 h, and a step of `1d` at midnight.
+ * The length of a step in a usage response, in hours. Steps are aligned to UTC: `1h` to full hours, `6h` to 00:00,
+ * 06:00, 12:00 and 18:00, and `1d` to midnight.
  */
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export const USAGE_STEPS_MAX = 800;

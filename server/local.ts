@@ -82,8 +82,8 @@ export interface Local extends Closeable {
   /** Creates a token that signs in to the console and is valid for a day. */
   createConsoleToken(): Promise<Secret>;
   /**
-   * Returns a link with which a person can take over an account once: the account with this address, or the account
-   * that was created at the first start.
+   * Returns a single-use link with which a person sets up an account: the account with this e-mail address, or the
+   * account that was created at the first start.
    */
   createSetUpLink(email?: string): Promise<string>;
   /** Returns the credit of the account that pays for the application. */

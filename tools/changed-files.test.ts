@@ -23,7 +23,7 @@ test('checks a changed file again, and all files that import it', () => {
   assert.deepEqual(changedSince(files({ ...BEFORE, 'console/site.css': '' }), passed), ['console/site.css']);
 });
 
-test('checks again the files that import a removed file, and checks new files', () => {
+test('rechecks the files that import a removed file, and checks new files', () => {
   const { 'server/b.ts': _, ...without } = BEFORE;
   assert.deepEqual(changedSince(files(without), passed), ['server/a.ts']);
   assert.deepEqual(changedSince(files({ ...BEFORE, 'server/d.ts': '' }), passed), ['server/d.ts']);

@@ -2,7 +2,7 @@
 
 function find<T extends HTMLElement>(id: string, kind: new () => T): T {
   const element = document.getElementById(id);
-  if (!(element instanceof kind)) throw new Error(`the page has no element with the id ${id}`);
+  if (!(element instanceof kind)) throw new Error(`the page has no ${kind.name} with the id ${id}`);
   return element;
 }
 

@@ -61,6 +61,6 @@ async function openArtifacts({ s3, sharedDir, process }: KeptFilesDeps['config']
   return openS3(s3, clock);
 }
 
-/** Holds the downloads of ended sessions until they are staged. */
+/** Opens the folder in which the downloads of ended sessions wait until they are stored. */
 export const openSalvage = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<SalvagedFiles> =>
   SalvagedFiles.open(join(dataDir, 'staging', 'downloads'));

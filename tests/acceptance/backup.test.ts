@@ -204,7 +204,7 @@ test('berth restore refuses a data folder that is not empty, and keeps the conte
   assert.match((await restoreInto(backups, dataDir)).stderr, /is not empty/);
 });
 
-test('berth restore refuses a backup with one changed byte at several positions, and restores no files', async () => {
+test('berth restore refuses a backup that is truncated or has one changed byte, and restores no files', async () => {
   const [name = ''] = readdirSync(backups);
   const whole = readFileSync(join(backups, name));
   const damaged = join(folder, 'damaged.zip');

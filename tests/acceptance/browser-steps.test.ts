@@ -243,7 +243,7 @@ test('browser.steps refuses steps with a missing field or a field that has no ef
         { do: 'fill', selector: '#a' },
       ],
       'input.steps.1.value',
-      /is required by fill/,
+      /is required for fill/,
     ],
     [[{ do: 'click', selector: '#a', value: 'x' }], 'input.steps.0.value', /has no effect in click/],
     [Array.from({ length: 21 }, (_, n) => ({ do: n % 2 ? 'pdf' : 'screenshot' })), 'input.steps.20', /at most 20/],

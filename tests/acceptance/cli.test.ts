@@ -145,7 +145,7 @@ test('doctor lists all requirements, and reports no missing requirement on a sui
   );
 });
 
-test('doctor fails if Chromium is missing, and reports it', async () => {
+test('berth doctor fails if Chromium is missing, and names Chromium in its finding', async () => {
   const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);
@@ -258,7 +258,7 @@ test('stop without --drain stops the server and then the browsers that the serve
   await server.waitUntilSettled();
 });
 
-test('stop after a SIGKILL of the server stops the remaining browsers', async () => {
+test('berth stop ends the browsers that remain after the server was killed with SIGKILL', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.notDeepEqual(processesOf(id), [], 'the browser is still running');

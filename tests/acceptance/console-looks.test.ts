@@ -141,7 +141,7 @@ test('the keyboard walk detects unreachable elements and elements without a visi
     assert.deepEqual([unreachable.length, unmarked.length], [1, 1]);
   }));
 
-test('every element that can be used by mouse can be reached by Tab and has a visible focus', () =>
+test('every element that can be used with the mouse can be reached with the Tab key and shows its focus', () =>
   visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     for (const [address, title] of [...MAIN, ...OTHERS]) {

@@ -130,10 +130,14 @@ test('a consumer can see, but not decide, an Action that a member must decide', 
 });
 
 test('an end user who does not exist or was deleted cannot decide, and the Actions of a deleted end user are cancelled', async () => {
-  const unknown = await agent.prepare('orders.cancel', {
+  const unknownUserResponse = await agent.prepare('orders.cancel', {
     ...{ input: { orderId: 'A-4' }, endUser: { providerId: 'hosted', subject: 'u_nobody' } },
   });
-  assert.deepEqual([unknown.status, unknown.body.code], [400, 'invalid_request'], unknown.text);
+  assert.deepEqual(
+    [unknownUserResponse.status, unknownUserResponse.body.code],
+    [400, 'invalid_request'],
+    unknownUserResponse.text,
+  );
   const action = await prepare('A-5', lee.consumer.subject);
   const approved = await lab.send('actions.approve', { jobId: action.jobId, digest: action.digest }, lee.accessToken);
   assert.equal(approved.status, 200, approved.text);

@@ -48,8 +48,11 @@ test('every page can be reached from the start page, and every link has a target
     for (const link of linksOf(page)) {
       const [target, hash] = link.split('#', 2);
       if (!hash || (target && !target.startsWith('/docs'))) continue;
-      const there = pages.get(target || path) ?? '';
-      assert.ok(there.includes(`id="${hash}"`), `${path} links to ${link}, but the page has no element with this id`);
+      const targetPage = pages.get(target || path) ?? '';
+      assert.ok(
+        targetPage.includes(`id="${hash}"`),
+        `${path} links to ${link}, but the page has no element with this id`,
+      );
     }
   for (const path of ['/docs/guides/stagehand', '/docs/security', '/docs/reference/errors', '/docs/api'])
     assert.ok(pages.has(path), path);

@@ -251,7 +251,7 @@ test('a client that vanishes between two pings is disconnected within a minute o
   await server.release(id);
 });
 
-test('a client that reads slowly is not disconnected while a long response delays its pings', async () => {
+test('a client that stops reading is not disconnected while a ping waits behind a long response', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const slow = await CdpClient.connect(connectUrl);
   const page = await slow.attachToPage();

@@ -92,7 +92,7 @@ test('the MCP inspector can call a tool and print its result', async () => {
 const TOOLS_ALONE = 'the server offers tools, and no prompts, resources, completions or log messages';
 const OWN_TOOL =
   'the scenario calls a tool by a fixed name, whose result has content that no tool of this server returns';
-const NO_KEYWORD = 'the schemas of operations have no $anchor and no x-mcp-header';
+const KEYWORDS_NOT_USED = 'the schemas of operations have no $anchor and no x-mcp-header';
 const NO_STREAM = 'each message gets its own response, so there is no session and no stream to resume';
 const NO_QUESTIONS = 'the scenario needs tools with fixed names that ask the client for input';
 
@@ -114,7 +114,7 @@ const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
   ...except(TOOLS_ALONE, 'resources-subscribe', 'resources-unsubscribe', 'sep-2164-resource-not-found'),
   ...except(OWN_TOOL, 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'),
   ...except(OWN_TOOL, 'tools-call-image', 'tools-call-with-progress'),
-  ...except(NO_KEYWORD, 'json-schema-2020-12', 'http-custom-header-server-validation'),
+  ...except(KEYWORDS_NOT_USED, 'json-schema-2020-12', 'http-custom-header-server-validation'),
   ...except(NO_STREAM, 'server-sse-polling'),
   ...except(NO_QUESTIONS, 'tools-call-elicitation', 'tools-call-sampling'),
   ...except(NO_QUESTIONS, 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'),

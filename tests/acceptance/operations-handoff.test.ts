@@ -68,7 +68,7 @@ async function waiting(sessionId: string, by = key): Promise<Handoff> {
   return found;
 }
 
-const claims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
+const verifiedClaims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
 
 test('browser.handoff ends when the person has finished, and its receipt states who had control, when, and that the hand-off was masked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
@@ -95,7 +95,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   const { url: _, ...output } = Object(done.output);
   const said = { handoffId: handoff.id, outcome: 'completed', note: 'Secret of the note', evidence: { a: 1 } };
   assert.deepEqual(output, said);
-  const { session } = claims(done);
+  const { session } = verifiedClaims(done);
   const [control, ...more] = session?.handoffs ?? [];
   assert.ok(control && more.length === 0 && session?.id === sessionId);
   const { by, from, to, ...facts } = control;
@@ -231,7 +231,7 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
   assert.equal(results.length, 4);
   assert.deepEqual(results[1], { do: 'handoff', handoffId: handoff.id, note: 'Done.' });
   assert.deepEqual(
-    claims(done).session?.handoffs.map(({ id }) => id),
+    verifiedClaims(done).session?.handoffs.map(({ id }) => id),
     [handoff.id],
   );
   assert.ok(done.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
@@ -328,7 +328,7 @@ test('a call that waits for a person can be cancelled before it is started, and 
   }
   for (const { status, body, text } of await responses) {
     assert.deepEqual([status, body.status], [200, 'cancelled'], text);
-    assert.equal(claims(body).status, 'cancelled');
+    assert.equal(verifiedClaims(body).status, 'cancelled');
   }
   const feed = '/v1/browsers/events?limit=10&type=invocation.cancelled';
   const events = async () => (await server.api<SessionEventPage>('GET', feed, options)).body.data;
@@ -362,9 +362,9 @@ test('a receipt names a person only for the time of their control, even if the h
   assert.equal((await sendWithLease(server, claimed, 'cancel')).body.status, 'requested');
   const { body, text } = await call('browser.content', { sessionId });
   assert.equal(body.status, 'succeeded', text);
-  assert.deepEqual(claims(body).session?.handoffs, []);
+  assert.deepEqual(verifiedClaims(body).session?.handoffs, []);
   assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
-  const [control = assert.fail('nobody had control')] = claims(await ended(asked)).session?.handoffs ?? [];
+  const [control = assert.fail('nobody had control')] = verifiedClaims(await ended(asked)).session?.handoffs ?? [];
   assert.ok(control.to && control.to >= control.from && control.to <= body.createdAt, JSON.stringify(control));
   await server.release(sessionId);
 });

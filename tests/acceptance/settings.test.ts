@@ -201,12 +201,12 @@ if (IS_CHROMIUM)
         () => 'downloaded',
         () => 'shown',
       );
-      const opened = page.goto(`${pages.url}/document.pdf`).then(
+      const navigationOutcome = page.goto(`${pages.url}/document.pdf`).then(
         () => 'shown',
         () => 'downloaded',
       );
-      assert.equal(await Promise.race([opened, download]), await opened);
-      return [enabled, await opened];
+      assert.equal(await Promise.race([navigationOutcome, download]), await navigationOutcome);
+      return [enabled, await navigationOutcome];
     };
     assert.deepEqual(await drive({}, readPdfSupport), [[false, false], 'downloaded']);
     for (const round of ['cold', 'warm']) {

@@ -244,7 +244,7 @@ test('a live view address for one page cannot show or control another page, or d
   bound.sendInput({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
   await eventually(
     'the input for another page to be refused',
-    () => bound.last('refused')?.why === 'This address is for another page.',
+    () => bound.last('refused')?.why === 'This link allows input to another page only.',
   );
   bound.say({ type: 'newTab', fence: bound.fence });
   await eventually('the new page', () => viewer.tabs.length === 3);

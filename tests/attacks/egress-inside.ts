@@ -54,7 +54,7 @@ const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
 const RESPONSE_MS = 30_000;
-/** Longer than a machine may be suspended, but shorter than the timeout of a response. */
+/** Longer than the test machine is likely to be suspended, but shorter than RESPONSE_MS. */
 const LONG_CONNECT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>

@@ -1,6 +1,6 @@
 // Every operation that concerns operations, credentials, webhooks, credit or consumers, tried with each role, each
 // scope of a token, and from outside of the application. Operations, scopes and the role in each description are read
-// from the contract, so a new operation becomes a case here, or fails because `SUBJECTS` has no entry for its path.
+// from the contract, so a new operation becomes a case here, or fails because `RESOURCES` has no entry for its path.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Tag } from '../../contract/operation.ts';
@@ -89,12 +89,12 @@ async function issued(person: Person, fields: object): Promise<string> {
   return body.token;
 }
 
-// ---- subjects of the operations -------------------------------------------------------------------------------------
+// ---- resources of the operations ------------------------------------------------------------------------------------
 
-type Subject = Readonly<Record<string, string>>;
+type Resource = Readonly<Record<string, string>>;
 
-/** Creates a new subject for the variables in a path. Each key is the part of a path before its variable. */
-const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
+/** Functions that create the resource of an operation, and return its path variables. Each key is the start of a path. */
+const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++made}`;
     const { status, text } = await owner.configure(name, cancelOrderOperation(upstream));
@@ -160,14 +160,14 @@ const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   replaceAutoTopUp: () => ({ ...Object(operation('replaceAutoTopUp').bodyExample), applicationId }),
 };
 
-async function subjectOf(id: OperationId): Promise<Subject> {
+async function resourceOf(id: OperationId): Promise<Resource> {
   const { path } = operation(id);
   const rest = path.replace('{appId}', '');
   if (!rest.includes('{')) return {};
   const prefix =
-    Object.keys(SUBJECTS).find(start => path.startsWith(start)) ??
-    assert.fail(`${id}: SUBJECTS has no entry for ${path}; add one`);
-  return (await SUBJECTS[prefix]?.(id)) ?? {};
+    Object.keys(RESOURCES).find(start => path.startsWith(start)) ??
+    assert.fail(`${id}: RESOURCES has no entry for ${path}; add one`);
+  return (await RESOURCES[prefix]?.(id)) ?? {};
 }
 
 /** Removes webhooks and orders, because only a few can exist at the same time. */
@@ -185,9 +185,9 @@ async function tidyUp(): Promise<void> {
 
 type Bearer = Person | string;
 
-async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<number> {
+async function ask(id: OperationId, by: Bearer, resource: Resource): Promise<number> {
   const { method, path: pattern, bodyExample, body: schema } = operation(id);
-  const values: Subject = { appId: applicationId, ...subject };
+  const values: Resource = { appId: applicationId, ...resource };
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
   const query = id === 'listCheckouts' ? `?applicationId=${applicationId}` : '';
   const body =
@@ -223,23 +223,23 @@ const isPermitted = (id: OperationId, status: number): boolean =>
 for (const id of TABLE)
   test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
     const minRole = roleOf(id);
-    const untouched = await subjectOf(id);
+    const untouched = await resourceOf(id);
     for (const who of [...ROLES, 'no member'] as const) {
       const may = who !== 'no member' && isAtLeast(who, minRole);
       const refusal = who === 'no member' ? 404 : 403;
-      const byCookie = await ask(id, personOf(who), may ? await subjectOf(id) : untouched);
+      const byCookie = await ask(id, personOf(who), may ? await resourceOf(id) : untouched);
       assert.ok(may ? isPermitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);
-      const byToken = await ask(id, tokens.get(who) ?? '', may && !isForPeople(id) ? await subjectOf(id) : untouched);
+      const byToken = await ask(id, tokens.get(who) ?? '', may && !isForPeople(id) ? await resourceOf(id) : untouched);
       if (isForPeople(id)) assert.ok([401, 403, 404].includes(byToken), `${who} with a token: ${byToken}`);
       else assert.ok(may ? isPermitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
     }
     if (isForPeople(id)) return;
     const { scopes = assert.fail(`${id} accepts tokens, but the contract specifies no scope for it`) } = operation(id);
-    const live = await subjectOf(id);
+    const live = await resourceOf(id);
     assert.equal(await ask(id, elsewhere, live), 404, 'a token for another application');
     for (const [scope, narrowed] of narrow) {
       const may = scopes.includes(scope);
-      const status = await ask(id, narrowed, may ? await subjectOf(id) : live);
+      const status = await ask(id, narrowed, may ? await resourceOf(id) : live);
       assert.ok(may ? isPermitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
     }
     await tidyUp();

@@ -515,7 +515,7 @@ test('the proxy rejects, counts and reports a forbidden request, and the respons
   );
 });
 
-test('the proxy applies a replaced policy at once to new requests and open tunnels', async t => {
+test('when the policy is replaced, the proxy applies the new policy at once to new requests and open tunnels', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),

@@ -343,12 +343,14 @@ test('the last frame is held while another tab is in front, and the hidden span 
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
   const { targetInfos } = await client.send('Target.getTargets');
-  const front = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')?.targetId;
+  const frontTargetId = (targetInfos as { type: string; targetId: string }[]).find(
+    ({ type }) => type === 'page',
+  )?.targetId;
   const { observing } = await record(recorder, 'behind');
   await eventually('a picture', () => sink.begun.has(0));
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', newWindow: false });
   await eventually('the page to be reported as hidden', () => sink.going.some(({ kind }) => kind === 'hidden'));
-  await client.send('Target.activateTarget', { targetId: front });
+  await client.send('Target.activateTarget', { targetId: frontTargetId });
   await eventually('the end of the hidden span', () => sink.spans.some(({ kind }) => kind === 'hidden'));
   const [told, ended] = [sink.going, sink.spans].map(spans => spans.find(({ kind }) => kind === 'hidden'));
   assert.ok(told && ended);

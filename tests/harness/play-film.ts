@@ -41,7 +41,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
 
 const PAGE = '<!doctype html><video muted width=320></video><script src="/hls.js"></script>';
 
-/** A function that the page of the player runs. */
+/** The source of a function that runs in the page with the player. It plays the recording and returns what happened. */
 const PLAYER = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];

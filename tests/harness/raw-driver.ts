@@ -1,5 +1,5 @@
-// The driver for the table of clients that uses raw CDP. It enables what stock clients enable and records the events of
-// each target in a cell. Values that identify this run, times and durations are left out.
+// The raw CDP driver for the comparison of clients (client-cells.ts). It enables what stock clients enable and records
+// the events of each target. Values that identify this run, times and durations are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,

@@ -9,7 +9,8 @@ const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
   crashed: 'The replay opens at the last frame. The Console and Network tabs show what happened before the crash.',
   out_of_memory:
     'The pages needed more memory than a session may use. Open fewer at a time, or ask the operator for a higher limit.',
-  start_failed: 'Create the session again. If this happens again, see the log of the service for the reason.',
+  start_failed:
+    'Create the session again. If this happens again, ask the operator to look up the reason in the log of the server.',
   egress_limit:
     'The Network tab shows what was transferred. You can set a larger egressBytes when you create a session.',
   credit_exhausted: 'An owner of the application can buy credit, or the operator can grant it.',

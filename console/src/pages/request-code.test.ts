@@ -41,7 +41,7 @@ test('the TypeScript object equals the request', () => {
   assert.deepEqual(JSON.parse(stdout), REQUEST);
 });
 
-test('the Python code writes true as True, and escapes quotes and backslashes', () => {
+test('the Python code writes `true` as True, and escapes quotes and backslashes', () => {
   const code = requestCode('Python', REQUEST, 'http://127.0.0.1:1');
   assert.match(code, /"keepAlive": True,/);
   assert.match(code, /"allowedDomains": \["a\.test", "b\.test"\],/);

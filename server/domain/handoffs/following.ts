@@ -45,7 +45,8 @@ export class HandoffFollower {
     const { clock, leaseOf } = this.#parts;
     const untilMs = clock.monotonicMs() + COMMAND_WAIT_MAX_MS;
     for (;;) {
-      signal.throwIfAborted(); // Checked first, because a service that is stopping no longer has the lease.
+      // Checked first: a service that is stopping has no lease, which would look as if control had been given back.
+      signal.throwIfAborted();
       const control = leaseOf(session)?.control;
       if (!control) return;
       const leftMs = untilMs - clock.monotonicMs();

@@ -33,7 +33,7 @@ export class TakenControl {
     this.#parts = parts;
   }
 
-  /** Gives control to the viewer. Undefined if another person has control, or is asked to take it. */
+  /** Gives control to the viewer. Undefined if another person has control or was asked, or the session has ended. */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, notifier, session, clock } = this.#parts;
     const previousHolder = state.control?.holder;

@@ -1,4 +1,4 @@
-// Personal access tokens: issue (with at most the rights of the caller), list and revoke. A token is shown only once.
+// Personal access tokens: issue (with at most the scopes of the caller), list and revoke. A token is shown only once.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import {
   type CreateToken,

@@ -31,7 +31,7 @@ export class InvocationsOfApplication {
     this.#parts = parts;
   }
 
-  /** Lists invocations, newest first, without input, output and receipt. */
+  /** Lists invocations, newest first, without their inputs, outputs or receipts. */
   async list(caller: AccountCaller, appId: string, query: ApplicationInvocationListQuery): Promise<InvocationPage> {
     const { rows, applications, cursors } = this.#parts;
     const { id } = await applications.require(caller, appId, 'read');

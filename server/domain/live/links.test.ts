@@ -17,7 +17,7 @@ const claims = { session, right: 'view', expiresAt: addMs(clock.now(), 60_000), 
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
 describe('live view tokens', () => {
-  test('a token returns its original claims, with the expiry rounded up to whole seconds', () => {
+  test('reading a token returns its original claims, with the expiry rounded up to whole seconds', () => {
     const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
     const expiresAt = new Date(1000 * Math.ceil(claims.expiresAt.getTime() / 1000));
     assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });

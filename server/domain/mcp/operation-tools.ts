@@ -24,7 +24,7 @@ const POLL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
 const END_WAIT_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
-/** Beyond it, the call that began to wait first is no longer recognized when it is repeated. */
+/** If more calls than this wait for a person, the oldest is forgotten: when it is repeated, it counts as a new call. */
 const WAITING_INVOCATIONS_MAX = 1_000;
 
 export interface OperationCall {

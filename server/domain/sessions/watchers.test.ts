@@ -18,7 +18,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('stores the settings that each watcher returns under the name of the watcher', async () => {
+  test('check groups the settings to store by the name of the watcher, and omits watchers that return none', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ storedSettings: { one: 1 } }) },
       { name: 'b', check: async () => undefined },

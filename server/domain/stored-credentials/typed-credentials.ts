@@ -44,7 +44,9 @@ export function fillIssues(step: FillStep, path: string): Issue[] {
   if (step.do !== 'fill') return [];
   const sourceCount = [value, credential ?? field, totp].filter(way => way !== undefined).length;
   if (sourceCount === 0)
-    return [{ path: `${path}.value`, message: 'is required by fill, unless a credential is typed' }];
+    return [
+      { path: `${path}.value`, message: 'is required for fill, unless credential with field, or totp, is given' },
+    ];
   if (sourceCount > 1) return [{ path, message: 'requires exactly one of value, credential with field, and totp' }];
   if (credential === undefined && field !== undefined)
     return [{ path: `${path}.credential`, message: 'is required with field' }];

@@ -21,7 +21,7 @@ export interface AddressRange {
 export interface Range {
   readonly family: 4 | 6;
   readonly bytes: Uint8Array;
-  readonly prefix: number;
+  readonly prefixBits: number;
   readonly port: number | undefined;
 }
 
@@ -49,7 +49,7 @@ export function range(rangeEntry: AddressRange): Range {
   const prefix = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
   if (!(prefix >= 0 && prefix <= address.bytes.length * 8))
     throw new TypeError(`${rangeEntry.address}/${rangeEntry.prefix} is not a range of addresses`);
-  return { family: address.family, bytes: address.bytes, prefix, port: rangeEntry.port };
+  return { family: address.family, bytes: address.bytes, prefixBits: prefix, port: rangeEntry.port };
 }
 
 /** Parses a range such as `10.0.0.0/8`. */
@@ -61,11 +61,13 @@ export function rangeOf(text: string): Range {
 export const covers = (outerRange: Range, address: Address, port: number): boolean =>
   outerRange.family === address.family &&
   (outerRange.port === undefined || outerRange.port === port) &&
-  startsWith(address.bytes, outerRange.bytes, outerRange.prefix);
+  startsWith(address.bytes, outerRange.bytes, outerRange.prefixBits);
 
 /** Whether the range is exactly this address and this port. */
 export const matchesExactly = (outerRange: Range, address: Address, port: number): boolean =>
-  outerRange.port !== undefined && outerRange.prefix === address.bytes.length * 8 && covers(outerRange, address, port);
+  outerRange.port !== undefined &&
+  outerRange.prefixBits === address.bytes.length * 8 &&
+  covers(outerRange, address, port);
 
 function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean {
   const wholeBytes = bits >> 3;

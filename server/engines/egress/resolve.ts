@@ -94,11 +94,11 @@ async function waitForBoth<T>(
   ]);
 }
 
-const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
+const TIMEOUT_CODES = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
 
 function failure(answers: readonly PromiseSettledResult<unknown>[]): FailedError {
   const reasons = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason] : []));
-  const isTimeout = reasons.some(reason => TIMED_OUT.includes(String(reason?.code)));
+  const isTimeout = reasons.some(reason => TIMEOUT_CODES.includes(String(reason?.code)));
   return new FailedError(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
 }
 

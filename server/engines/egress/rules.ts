@@ -178,5 +178,6 @@ function connectedAddress(address: Address): Address {
  * loopback.
  */
 const matchesThisMachine = (entryRange: Range, address: Address, port: number): boolean =>
-  (entryRange.prefix === address.bytes.length * 8 || (isLoopback(address) && entryRange.prefix >= LOOPBACK_4_BITS)) &&
+  (entryRange.prefixBits === address.bytes.length * 8 ||
+    (isLoopback(address) && entryRange.prefixBits >= LOOPBACK_4_BITS)) &&
   covers(entryRange, address, port);

@@ -67,7 +67,7 @@ const NEW_DOCUMENT_SCRIPT = 'Page.addScriptToEvaluateOnNewDocument';
 const isInput = (method: string): boolean =>
   CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
-/** Whether a command with this method may have to wait, or to be changed. */
+/** Whether a command with this method may have to be delayed or changed. */
 export const mayWait = (method: string, { wasRequested, isMasked, allowedOrigins }: Control): boolean =>
   isInput(method) ||
   (wasRequested && method === EVALUATE) ||

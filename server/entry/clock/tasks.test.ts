@@ -69,7 +69,7 @@ test('runs a resting task immediately when the task is prompted, and at the norm
   await tasks.close();
 });
 
-test('uses isAtRest to decide whether a task is at rest, and never slows down a task without a rest interval', async () => {
+test('runs a task at its rest interval while isAtRest returns true, but not a task without a rest interval', async () => {
   let isAtRest = true;
   const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
   assert.equal(await own.runsIn(30), 4, 'the first run is at once');

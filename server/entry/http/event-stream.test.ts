@@ -114,7 +114,7 @@ function reading(stream: Readable, said: string[]): void {
   stream.on('error', () => {});
 }
 
-const waitUntilSaid = (said: string[], text: string) =>
+const waitUntilReceived = (said: string[], text: string) =>
   pollUntil(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
 describe('eventStream', () => {
@@ -130,7 +130,7 @@ describe('eventStream', () => {
   it('sends a heartbeat after 15 seconds without events', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
-    await waitUntilSaid(said, SHOWN);
+    await waitUntilReceived(said, SHOWN);
     const look = async (ms: number): Promise<void> => {
       clock.move(ms);
       const { asked } = source;
@@ -141,7 +141,7 @@ describe('eventStream', () => {
     await look(14_999);
     assert.deepEqual(said, []);
     await look(1);
-    await waitUntilSaid(said, ': still here\n\n');
+    await waitUntilReceived(said, ': still here\n\n');
     source.give('end');
     await once(stream, 'end');
     assert.deepEqual(said, [': still here\n\n']);
@@ -152,9 +152,9 @@ describe('eventStream', () => {
       throw fault('invalid_credentials', 'revoked');
     });
     reading(stream, said);
-    await waitUntilSaid(said, SHOWN);
+    await waitUntilReceived(said, SHOWN);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
-    await waitUntilSaid(said, '0000000000000008');
+    await waitUntilReceived(said, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
     await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
@@ -185,7 +185,7 @@ describe('eventStream', () => {
   it('releases its source and its timers when the reader disconnects', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
-    await waitUntilSaid(said, SHOWN);
+    await waitUntilReceived(said, SHOWN);
     stream.destroy();
     source.give('end'); // The request's abort signal ends the source in the same way.
     await once(stream, 'close');

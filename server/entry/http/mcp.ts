@@ -219,7 +219,7 @@ const URL_SESSION_PREFIX = 'elicits-url-';
 const canElicitUrls = (capabilities: unknown): boolean =>
   isObject(capabilities) && isObject(capabilities.elicitation) && isObject(capabilities.elicitation.url);
 
-/** A header for the response to the first message of a client of the 2025 protocol. */
+/** Returns the session header for the response to `initialize`. It is empty if the client cannot open addresses. */
 function sessionHeader(body: unknown): Readonly<Record<string, string>> {
   const isFirst = isObject(body) && body.method === 'initialize' && isObject(body.params);
   if (!isFirst || !canElicitUrls(Object(body.params).capabilities)) return {};

@@ -356,7 +356,7 @@ export class Viewer {
     while (!this.#closeController.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closeController.signal).catch(() => {});
       const control = this.#control;
-      // In a hand-off, the page of the person renews the control itself, so that a suspended browser tab loses it.
+      // Control that was requested is renewed by the person's own browser, so that it ends when that tab is suspended.
       if (!control || control.wasRequested || this.#closeController.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
       const isRenewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
@@ -372,7 +372,7 @@ export class Viewer {
     if (!lease.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
     if (message.type === 'newTab') return void this.#newTab().catch(this.#onFailed);
     if (claims.page !== undefined && message.page !== claims.page)
-      return this.#refuse(message.type, 'This address is for another page.');
+      return this.#refuse(message.type, 'This link allows input to another page only.');
     const page = viewing.page(message.page);
     if (page) this.#dispatch(page, message);
   }

@@ -1,7 +1,7 @@
 // Decompresses Snappy's raw format, which LevelDB uses for the blocks of its tables.
 import { ByteReader, LevelDbError } from './bytes.ts';
 
-/** A block usually has a few kilobytes, but one value may be as large as the quota of a site. */
+/** A block is usually a few kilobytes long, but a single value may be as large as the quota of a site. */
 const UNPACKED_BYTES_MAX = 64 * 1024 ** 2;
 
 export function decompressSnappy(compressed: Buffer): Buffer {

@@ -105,7 +105,7 @@ const STATEMENTS = [
   'create index sessions_by_host on sessions (host_id, status)',
   'create index sessions_by_metadata on sessions using gin (user_metadata jsonb_path_ops)',
 
-  // Our statements have the same conditions in their WHERE. The trigger protects against a statement that lacks them.
+  // The WHERE clauses of our statements check these conditions. The trigger protects against a statement that does not.
   `create function sessions_guard() returns trigger language plpgsql as $$
   begin
     if old.status not in ('PENDING', 'RUNNING') and

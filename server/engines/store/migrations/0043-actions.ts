@@ -54,7 +54,7 @@ const STATEMENTS = [
   "create index actions_due on actions (execute_at) where state = 'approved' and execute_at is not null",
   'create index actions_content on actions (content_until) where content_until is not null',
   'create index actions_ended on actions (ended_at) where ended_at is not null',
-  // Our statements have the same conditions in their WHERE. The trigger protects against a statement that lacks them.
+  // The WHERE clauses of our statements check these conditions. The trigger protects against a statement that does not.
   // If an execution is withdrawn before it starts, the Action becomes `approved` again and can be executed later.
   `create function actions_guard() returns trigger language plpgsql as $$
   begin

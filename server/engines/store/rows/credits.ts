@@ -12,7 +12,8 @@ import type {
 import type { CreditRates, MeteredUse } from '../../../kit/metered-cost.ts';
 
 /**
- * The books of an account. They add up to 0: credit that came from `funding` or `promo` is in one of the other three.
+ * The balances of an account, which add up to 0. `funding` and `promo` are negative by the credit that came from them,
+ * and the other three say where this credit is now.
  */
 export interface BalanceRow {
   readonly accountId: AccountId;

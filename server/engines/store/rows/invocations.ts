@@ -113,8 +113,8 @@ export interface CallLimits {
 }
 
 /**
- * The calls of one operation by one key, and their cost in micro-credits. A call that has not been settled counts with
- * the amount that is held for it.
+ * The calls of one operation by one key, and their cost in micro-credits. For a call that has not been settled, the
+ * cost is the amount held for it.
  */
 export interface CallTotals {
   readonly calls: number;

@@ -140,8 +140,8 @@ export interface SessionRows {
   markResponsesLost(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
   /**
-   * Finds the session of any application, for the connect path. There, the credential is the signing key, which
-   * contains the session's id.
+   * Finds a session by its id, whatever its application. For the connect path, where the credential is the signing key,
+   * which contains the session's id.
    */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */

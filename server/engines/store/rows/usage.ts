@@ -13,6 +13,6 @@ export interface SessionUsageRow {
 export interface UsageRows {
   /** The caller must already have read the session's row under its application. */
   ofSession(session: SessionId): Promise<SessionUsageRow | undefined>;
-  /** No value decreases. Sessions that have been deleted in the meantime are left out. */
+  /** Never replaces a value with a smaller one. Sessions that have been deleted in the meantime are left out. */
   save(rows: readonly SessionUsageRow[]): Promise<void>;
 }

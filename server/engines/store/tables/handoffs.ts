@@ -10,8 +10,8 @@ const CONTROLLED_HANDOFFS_MAX = 100;
 const OPEN_STATUSES: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
-  const allHandoffs = db.selectFrom('handoffs').selectAll();
-  const listedHandoffs = db
+  const selectHandoffs = db.selectFrom('handoffs').selectAll();
+  const selectWithPageUrl = db
     .selectFrom('handoffs')
     .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
     .selectAll('handoffs')
@@ -29,15 +29,15 @@ export const handoffs = (db: Db): HandoffRows => {
   };
   return {
     get: async (application, id) =>
-      firstRow(await allHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
+      firstRow(await selectHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
 
     findOpen: async session =>
-      firstRow(await allHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
+      firstRow(await selectHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
 
-    byLease: async hash => firstRow(await allHandoffs.where('leaseHash', '=', hash).execute()),
+    byLease: async hash => firstRow(await selectHandoffs.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
-      let query = listedHandoffs.where('handoffs.applicationId', '=', application);
+      let query = selectWithPageUrl.where('handoffs.applicationId', '=', application);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       if (session) query = query.where('handoffs.sessionId', '=', session);
@@ -46,13 +46,13 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     ofSession: async (application, session) => {
-      const sessionHandoffs = allHandoffs.where('applicationId', '=', application).where('sessionId', '=', session);
+      const sessionHandoffs = selectHandoffs.where('applicationId', '=', application).where('sessionId', '=', session);
       return (await sessionHandoffs.orderBy('id').execute()).map(withoutNulls);
     },
 
     listControlledBetween: async (session, from, to) => {
       const controlEnd = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
-      const controlledHandoffs = allHandoffs
+      const controlledHandoffs = selectHandoffs
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
         .where(({ or, eb }) => or([eb(controlEnd, 'is', null), eb(controlEnd, '>=', from)]));
@@ -60,7 +60,7 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     ofConsumer: async (consumer, { limit, before, status }) => {
-      let query = listedHandoffs.where('handoffs.consumerId', '=', consumer);
+      let query = selectWithPageUrl.where('handoffs.consumerId', '=', consumer);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       return (await query.orderBy('handoffs.id', 'desc').limit(limit).execute()).map(withoutNulls);
