@@ -203,9 +203,9 @@ describe('contexts in the store', () => {
     assert.ok(holder);
     const plain = await aSession();
     assert.deepEqual(await store.contextUses.open(use(plain, context)), { opened: true });
-    assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), { held: holder });
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), { exclusiveSession: holder });
     await store.contextUses.markForSaving(holder, NOW);
-    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { saving: holder });
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { savingSession: holder });
     assert.equal(await store.contextUses.savingSessionOf(application, context), holder);
     await store.contextUses.close(holder);
     assert.equal(await store.contextUses.savingSessionOf(application, context), undefined);

@@ -423,8 +423,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           createdAt: addMs(NOW, DAY_MS - 1),
           expiresAt: addMs(NOW, 2 * DAY_MS),
         };
-        const standing = { ...row, kept: { body: { id: 'x' } } };
-        assert.deepEqual(await store.idempotency.begin(again), { standing });
+        const existing = { ...row, kept: { body: { id: 'x' } } };
+        assert.deepEqual(await store.idempotency.begin(again), { existing });
         assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: addMs(NOW, DAY_MS) }), { began: true });
         const third = await store.idempotency.begin({ ...row, run: randomUUID() });
         assert.ok('existing' in third);
