@@ -3,8 +3,8 @@
 import type { Forwarding } from '../domain/fleet/forwarding.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
-import type { SessionConnector } from '../domain/sessions/connect.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
+import type { SessionConnector } from '../domain/sessions/session-connector.ts';
 import { READ_ENVELOPE } from '../engines/browser/envelope-job.ts';
 import { CdpEntry } from '../entry/cdp/upgrade.ts';
 import type { Runtime } from '../kit/runtime.ts';

@@ -1,9 +1,9 @@
 // The wiring of contexts: their service, their watcher, and the task that saves contexts and removes expired versions.
 import { join } from 'node:path';
+import { ContextLoader } from '../domain/contexts/context-loader.ts';
 import { ContextWatcher } from '../domain/contexts/context-watcher.ts';
 import { Contexts } from '../domain/contexts/contexts.ts';
 import { Exports } from '../domain/contexts/export.ts';
-import { ContextLoader } from '../domain/contexts/loading.ts';
 import { Saver } from '../domain/contexts/saver.ts';
 import { StoredVersions } from '../domain/contexts/stored-versions.ts';
 import { contextCookiesKey, contextVersionKey } from '../engines/artifacts/keys.ts';

@@ -1,7 +1,7 @@
 // The wiring of extensions: uploads, the watcher that loads them, and the task that deletes unused ones.
 import { join } from 'node:path';
 import { Extensions } from '../domain/extensions/extensions.ts';
-import { extensionsWatcher } from '../domain/extensions/loading.ts';
+import { extensionsWatcher } from '../domain/extensions/extensions-watcher.ts';
 import { UNPACKING_LIMITS } from '../domain/extensions/unpacking.ts';
 import { extensionKey } from '../engines/artifacts/keys.ts';
 import { ExtensionPackages } from '../engines/extensions/packages.ts';

@@ -1,6 +1,7 @@
 // The wiring of the files of sessions: uploads, downloads and links, and their removal.
+
+import { DownloadKeeper, type DownloadKeeperParts } from '../domain/files/download-keeper.ts';
 import { Downloads } from '../domain/files/downloads.ts';
-import { DownloadKeeper, type DownloadKeeperParts } from '../domain/files/keeper.ts';
 import { storeLeftBehindFiles } from '../domain/files/left-behind.ts';
 import { sweep } from '../domain/files/retention.ts';
 import type { FileFinder } from '../domain/files/served-file.ts';

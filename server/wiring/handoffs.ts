@@ -2,7 +2,7 @@
 import { HANDOFF_RETENTION_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
 import { withdrawFromConsumers } from '../domain/handoffs/consumers-gone.ts';
-import { HandoffFollower } from '../domain/handoffs/following.ts';
+import { HandoffFollower } from '../domain/handoffs/handoff-follower.ts';
 import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
 import type { Applications } from '../domain/identity/applications.ts';

@@ -1,5 +1,5 @@
 // The wiring of the inbox: the items that wait for members, and the e-mails that notify them.
-import { ChangeFollower } from '../domain/following.ts';
+import { ChangeFollower } from '../domain/change-follower.ts';
 import { Inbox } from '../domain/inbox/inbox.ts';
 import { InboxMails } from '../domain/inbox/mails.ts';
 import type { Mail } from '../domain/mail/mail.ts';

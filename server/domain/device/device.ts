@@ -5,10 +5,10 @@ import type { Closeable } from '../../kit/scope.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
 import { Approval, type ApprovalParts } from './approval.ts';
-import { TokenCollector, type TokenCollectorParts } from './collecting.ts';
+import { AuthorizationStarter, type AuthorizationStarterParts } from './authorization-starter.ts';
 import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
-import { AuthorizationStarter, type AuthorizationStarterParts } from './starting.ts';
+import { TokenCollector, type TokenCollectorParts } from './token-collector.ts';
 
 /** Time for which expired authorizations are kept, for the audit log and to recognize a code that is sent again. */
 const RETENTION_MS = 24 * 3_600_000;

@@ -11,8 +11,8 @@ import type { AgentCaller } from '../identity/caller.ts';
 import { isWithin, periodOf } from '../period.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { EventQuery, Events } from './api.ts';
+import { StreamWakers } from './stream-wakers.ts';
 import { Streams } from './streams.ts';
-import { StreamWakers } from './wakes.ts';
 
 /** Notifications wake streams. If a notification is lost, a stream reads again after this time. */
 const POLL_MS = 2_000;

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { LiveSession } from '../sessions/live.ts';
+import type { DownloadKeeper } from './download-keeper.ts';
 import { DOWNLOADS_MAX, DownloadWatch } from './download-watch.ts';
-import type { DownloadKeeper } from './keeper.ts';
 
 test('cancels all downloads beyond the limit of a session, and reports only the first of them as failed', async () => {
   const [begun, cancelled, failures]: [string[], string[], string[]] = [[], [], []];

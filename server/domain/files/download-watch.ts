@@ -8,8 +8,8 @@ import { reason } from '../../kit/fault.ts';
 import { NotAPlainFile, openHostileFile } from '../../kit/hostile-file.ts';
 import { type DownloadId, newId } from '../../kit/ids.ts';
 import type { LiveSession } from '../sessions/live.ts';
+import { type DownloadKeeper, LimitExceeded, overSessionLimit } from './download-keeper.ts';
 import { downloadName } from './file-names.ts';
-import { type DownloadKeeper, LimitExceeded, overSessionLimit } from './keeper.ts';
 
 /** Maximum number of downloads per session. Further downloads are cancelled, and only the first of them is reported. */
 export const DOWNLOADS_MAX = 10_000;

@@ -10,7 +10,7 @@ import type { OutboxRow } from '../../engines/store/rows/outbox.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import { DownloadKeeper, type DownloadKeeperParts } from './keeper.ts';
+import { DownloadKeeper, type DownloadKeeperParts } from './download-keeper.ts';
 import { type LeftBehindParts, storeLeftBehindFiles } from './left-behind.ts';
 
 const BROKEN = '00000000-0000-4000-8000-000000000001' as SessionId;

@@ -5,8 +5,8 @@ import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
+import { type DownloadKeeper, LimitExceeded } from './download-keeper.ts';
 import { downloadName } from './file-names.ts';
-import { type DownloadKeeper, LimitExceeded } from './keeper.ts';
 
 const BATCH = 100;
 

@@ -3,8 +3,8 @@
 import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
+import type { DownloadKeeper } from './download-keeper.ts';
 import { DownloadWatch } from './download-watch.ts';
-import type { DownloadKeeper } from './keeper.ts';
 import { failIncompleteDownloads } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { completeGuids } from './whole-files.ts';

@@ -26,7 +26,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
 import { handoffEnded, staleFence } from './faults.ts';
-import type { HandoffFollower } from './following.ts';
+import type { HandoffFollower } from './handoff-follower.ts';
 import type { Lease } from './lease.ts';
 import type { Claimer } from './lease-parts.ts';
 import type { HandoffRequests, Requester } from './requests.ts';

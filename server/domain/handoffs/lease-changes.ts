@@ -6,7 +6,7 @@ import type { HandoffId } from '../../kit/ids.ts';
 import type { AuditSource } from '../audit/audit.ts';
 import { notFound } from '../faults.ts';
 import { handoffEnded } from './faults.ts';
-import type { LeaseNotifier } from './lease-news.ts';
+import type { LeaseNotifier } from './lease-notifier.ts';
 import { BY_SERVICE, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 
 /** The fence of the session, locked until the transaction ends. */

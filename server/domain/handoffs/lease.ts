@@ -15,7 +15,7 @@ import type { AgentInput, InputVerdict } from './agent-queue.ts';
 import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
 import { endedFields, isHeld, LeaseChanges } from './lease-changes.ts';
-import { eventFields, handoffFields, LeaseNotifier, type Notice, viewerOf } from './lease-news.ts';
+import { eventFields, handoffFields, LeaseNotifier, type Notice, viewerOf } from './lease-notifier.ts';
 import { BY_SERVICE, type Claimer, type HandoffReport, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';

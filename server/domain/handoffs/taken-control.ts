@@ -6,7 +6,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import { type HandoffId, type KeyId, newId } from '../../kit/ids.ts';
 import type { Control } from './control.ts';
 import { endedFields, type LeaseChanges } from './lease-changes.ts';
-import type { LeaseNotifier } from './lease-news.ts';
+import type { LeaseNotifier } from './lease-notifier.ts';
 import type { LeasedSession } from './lease-parts.ts';
 import type { LeaseState } from './lease-state.ts';
 

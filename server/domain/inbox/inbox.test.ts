@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
-import { ChangeFollower } from '../following.ts';
+import { ChangeFollower } from '../change-follower.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 import { Inbox, type InboxParts } from './inbox.ts';
 

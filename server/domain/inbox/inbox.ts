@@ -13,8 +13,8 @@ import type { InboxCount, InboxRoles } from '../../engines/store/rows/inbox.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId } from '../../kit/ids.ts';
+import type { ChangeFollower, FollowedValue } from '../change-follower.ts';
 import { invalidRequest } from '../faults.ts';
-import type { ChangeFollower, FollowedValue } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { ApplicationId, HandoffId, InvocationId, SessionId } from '../../ki
 import type { JsonObject } from '../../kit/json.ts';
 import { byAgent } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
-import type { HandoffFollower } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/handoff-follower.ts';
 import type { HandoffRequests } from '../handoffs/requests.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Sessions } from '../sessions/api.ts';

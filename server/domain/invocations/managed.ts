@@ -28,7 +28,7 @@ import { isFault } from '../../kit/fault.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { fault, invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
-import type { HandoffFollower } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/handoff-follower.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';

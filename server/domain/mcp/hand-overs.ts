@@ -6,7 +6,7 @@ import { isFault } from '../../kit/fault.ts';
 import { type HandoffId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { byAgent } from '../audit/by-caller.ts';
 import { fault, notFound } from '../faults.ts';
-import type { HandoffFollower } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/handoff-follower.ts';
 import type { Handoffs } from '../handoffs/handoffs.ts';
 import type { HandoffRequests } from '../handoffs/requests.ts';
 import { handoffPage, isOpen } from '../handoffs/view.ts';

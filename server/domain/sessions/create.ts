@@ -25,7 +25,7 @@ import type { AdmissionQueue, AttemptResult } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { boxJsonOf } from './boot.ts';
-import { BROWSER_START_MS, type BrowserStarter } from './bring-up.ts';
+import { BROWSER_START_MS, type BrowserStarter } from './browser-starter.ts';
 import type { ResponseDeliveries, ResponseDelivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
 import { EXCLUSIVE } from './exclusive.ts';

@@ -46,10 +46,10 @@ export function address4(bytes: Uint8Array): Address {
 export function range(rangeEntry: AddressRange): Range {
   const address = parseAddress(rangeEntry.address);
   if (!address) throw new TypeError(`${rangeEntry.address} is not an IP address`);
-  const prefix = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
-  if (!(prefix >= 0 && prefix <= address.bytes.length * 8))
+  const prefixBits = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
+  if (!(prefixBits >= 0 && prefixBits <= address.bytes.length * 8))
     throw new TypeError(`${rangeEntry.address}/${rangeEntry.prefix} is not a range of addresses`);
-  return { family: address.family, bytes: address.bytes, prefixBits: prefix, port: rangeEntry.port };
+  return { family: address.family, bytes: address.bytes, prefixBits, port: rangeEntry.port };
 }
 
 /** Parses a range such as `10.0.0.0/8`. */

@@ -2,7 +2,7 @@
 // entry/cdp.
 import type { BrowserVersion } from '../../../contract/sessions.ts';
 import { fault } from '../../domain/faults.ts';
-import type { ConnectCredentials } from '../../domain/sessions/connect.ts';
+import type { ConnectCredentials } from '../../domain/sessions/session-connector.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
