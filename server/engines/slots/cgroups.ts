@@ -36,9 +36,12 @@ interface Location {
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
 /**
- * The child group to which this process moves. On v2, a group whose children have limits must not contain processes.
+ * The name of the group of the server's processes. On v2 it is beside the folder of the boxes, because a group whose
+ * children have limits must not contain processes. On v1 it is among the boxes.
  */
-const OWN_LEAF = 'berth-main';
+export const SERVER_GROUP = 'berth-main';
+/** The end of the path of a process that is in such a group. */
+const SERVER_GROUP_PATH = /(\/berth-[0-9a-f]+)?\/berth-main$/;
 
 export interface CgroupSources {
   readonly mountinfo: string;
@@ -56,6 +59,8 @@ export class Cgroups {
   readonly #baseName: string;
   readonly #sources: CgroupSources;
   #locations: ReadonlyMap<Controller | Counter, Location>;
+  /** Set while this process is in it. */
+  #serverGroup: string | undefined;
 
   constructor(installId: string, sources = readCgroupSources()) {
     this.#baseName = `berth-${installId}`;
@@ -101,9 +106,34 @@ export class Cgroups {
     return cgroup;
   }
 
-  /** Removes the parent folders that contain no box. */
+  /**
+   * On v1, moves this process into a group beside the boxes, so that it competes with each of them and not with all of
+   * them together. Otherwise the kernel would also give each terminal the same share as all boxes (autogroup).
+   */
+  joinServerGroup(): void {
+    const location = this.#locations.get('cpu');
+    if (location?.version !== 1) return;
+    const folder = join(location.folder, SERVER_GROUP);
+    if (makeFolder(folder) && this.#moveTo(folder)) this.#serverGroup = folder;
+  }
+
+  /** Removes the group of the server, and the parent folders that contain no box. */
   close(): void {
-    for (const folder of this.folders) removeFolder(folder);
+    this.#leaveServerGroup();
+    for (const folder of this.folders) {
+      removeFolder(join(folder, SERVER_GROUP));
+      removeFolder(folder);
+    }
+  }
+
+  #leaveServerGroup(): void {
+    const folder = this.#serverGroup;
+    this.#serverGroup = undefined;
+    if (folder !== undefined && existsSync(folder)) this.#moveTo(join(folder, '../..'));
+  }
+
+  #moveTo(folder: string): boolean {
+    return attempt(() => writeFileSync(join(folder, 'cgroup.procs'), String(this.#sources.pid)));
   }
 }
 
@@ -171,8 +201,8 @@ function enable(controller: Controller | Counter, folder: string): boolean {
 }
 
 const moveToLeaf = (parent: string, pid: number): boolean =>
-  makeFolder(join(parent, OWN_LEAF)) &&
-  attempt(() => writeFileSync(join(parent, OWN_LEAF, 'cgroup.procs'), String(pid)));
+  makeFolder(join(parent, SERVER_GROUP)) &&
+  attempt(() => writeFileSync(join(parent, SERVER_GROUP, 'cgroup.procs'), String(pid)));
 
 function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hierarchy[] {
   const groups = membership
@@ -192,14 +222,12 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
         type === 'cgroup2' ? names === '' : names.split(',').some(name => name !== '' && controllers.includes(name)),
       );
       const path = group?.slice(2).join(':') ?? '/';
-      const ownFolder = withoutLeaf(join(mountPoint, path.startsWith(root) ? relative(root, path) : path));
+      const ownFolder = join(mountPoint, path.startsWith(root) ? relative(root, path) : path).replace(SERVER_GROUP_PATH, '');
       return [{ version: type === 'cgroup' ? (1 as const) : (2 as const), mountPoint, own: ownFolder, controllers }];
     })
     .sort((one, other) => one.version - other.version);
 }
 
-const withoutLeaf = (path: string): string =>
-  path.endsWith(`/${OWN_LEAF}`) ? path.slice(0, -OWN_LEAF.length - 1) : path;
 
 // ---- file operations that may fail ----------------------------------------------------------------------------------
 

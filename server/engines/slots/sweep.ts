@@ -9,6 +9,7 @@ import { pollUntil } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
 import { MARK_VARIABLE } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
+import { SERVER_GROUP } from './cgroups.ts';
 import { killProcess, markedProcesses, type Process, processesOfSession } from './process-table.ts';
 import { sessionsOnDisk } from './session-folder.ts';
 import type { Slots } from './slots.ts';
@@ -73,7 +74,8 @@ const markedSessions = (host: BoxHost): readonly string[] =>
     .map(({ mark }) => mark.split('/'))
     .flatMap(([installId, session]) => (installId === host.installId && session ? [session] : []));
 
-const cgroupSessions = (host: BoxHost): readonly string[] => host.cgroups.folders.flatMap(foldersIn);
+const cgroupSessions = (host: BoxHost): readonly string[] =>
+  host.cgroups.folders.flatMap(foldersIn).filter(name => name !== SERVER_GROUP);
 
 function foldersIn(parent: string): readonly string[] {
   try {
