@@ -1,8 +1,8 @@
 // Finds what an installation has left on this machine: processes, mounts, cgroups and folders. Reads the tables of the
 // kernel, not of the server. An empty list means that nothing is left.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { SERVER_GROUP } from '../../server/engines/slots/cgroups.ts';
+import { basename, join } from 'node:path';
+import { isServerGroup } from '../../server/engines/slots/server-group.ts';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
@@ -83,7 +83,7 @@ export function cgroupsOf(dataDir: string): string[] {
   const install = installIdOf(dataDir);
   if (install === undefined) return [];
   const folders = findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
-  return folders.filter(folder => !folder.endsWith(`/${SERVER_GROUP}`) || !read(join(folder, 'cgroup.procs')));
+  return folders.filter(folder => !isServerGroup(basename(folder)) || !read(join(folder, 'cgroup.procs')));
 }
 
 function findFolders(folder: string, name: string, depth: number): string[] {

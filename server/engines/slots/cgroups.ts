@@ -2,7 +2,9 @@
 // controllers that are missing. cgroup.ts handles the cgroup of one box.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { attempt } from './attempt.ts';
 import { Cgroup } from './cgroup.ts';
+import { joinServerGroup, removeServerGroups, SERVER_GROUP } from './server-group.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
@@ -35,13 +37,8 @@ interface Location {
 
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
-/**
- * The name of the group of the server's processes. On v2 it is beside the folder of the boxes, because a group whose
- * children have limits must not contain processes. On v1 it is among the boxes.
- */
-export const SERVER_GROUP = 'berth-main';
 /** The end of the path of a process that is in such a group. */
-const SERVER_GROUP_PATH = /(\/berth-[0-9a-f]+)?\/berth-main$/;
+const SERVER_GROUP_PATH = /(\/berth-[0-9a-f]+)?\/berth-main(-\d+)?$/;
 
 export interface CgroupSources {
   readonly mountinfo: string;
@@ -59,8 +56,6 @@ export class Cgroups {
   readonly #baseName: string;
   readonly #sources: CgroupSources;
   #locations: ReadonlyMap<Controller | Counter, Location>;
-  /** Set while this process is in it. */
-  #serverGroup: string | undefined;
 
   constructor(installId: string, sources = readCgroupSources()) {
     this.#baseName = `berth-${installId}`;
@@ -106,34 +101,22 @@ export class Cgroups {
     return cgroup;
   }
 
-  /**
-   * On v1, moves this process into a group beside the boxes, so that it competes with each of them and not with all of
-   * them together. Otherwise the kernel would also give each terminal the same share as all boxes (autogroup).
-   */
-  joinServerGroup(): void {
-    const location = this.#locations.get('cpu');
-    if (location?.version !== 1) return;
-    const folder = join(location.folder, SERVER_GROUP);
-    if (makeFolder(folder) && this.#moveTo(folder)) this.#serverGroup = folder;
+  /** On v1, moves this process into a group among the boxes. */
+  async joinServerGroup(): Promise<void> {
+    const folder = this.#cpuFolderOnV1;
+    if (folder !== undefined) await joinServerGroup(folder, this.#sources.pid);
   }
 
   /** Removes the group of the server, and the parent folders that contain no box. */
-  close(): void {
-    this.#leaveServerGroup();
-    for (const folder of this.folders) {
-      removeFolder(join(folder, SERVER_GROUP));
-      removeFolder(folder);
-    }
+  async close(): Promise<void> {
+    const folder = this.#cpuFolderOnV1;
+    if (folder !== undefined) await removeServerGroups(folder, this.#sources.pid);
+    for (const parent of this.folders) removeFolder(parent);
   }
 
-  #leaveServerGroup(): void {
-    const folder = this.#serverGroup;
-    this.#serverGroup = undefined;
-    if (folder !== undefined && existsSync(folder)) this.#moveTo(join(folder, '../..'));
-  }
-
-  #moveTo(folder: string): boolean {
-    return attempt(() => writeFileSync(join(folder, 'cgroup.procs'), String(this.#sources.pid)));
+  get #cpuFolderOnV1(): string | undefined {
+    const location = this.#locations.get('cpu');
+    return location?.version === 1 ? location.folder : undefined;
   }
 }
 
@@ -222,23 +205,16 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
         type === 'cgroup2' ? names === '' : names.split(',').some(name => name !== '' && controllers.includes(name)),
       );
       const path = group?.slice(2).join(':') ?? '/';
-      const ownFolder = join(mountPoint, path.startsWith(root) ? relative(root, path) : path).replace(SERVER_GROUP_PATH, '');
+      const ownFolder = join(mountPoint, path.startsWith(root) ? relative(root, path) : path).replace(
+        SERVER_GROUP_PATH,
+        '',
+      );
       return [{ version: type === 'cgroup' ? (1 as const) : (2 as const), mountPoint, own: ownFolder, controllers }];
     })
     .sort((one, other) => one.version - other.version);
 }
 
-
 // ---- file operations that may fail ----------------------------------------------------------------------------------
-
-function attempt(work: () => void): boolean {
-  try {
-    work();
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const makeFolder = (folder: string): boolean => attempt(() => mkdirSync(folder, { recursive: true }));
 

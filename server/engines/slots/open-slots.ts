@@ -146,7 +146,7 @@ async function tryForm(
     if (otherResult.ok) usableEngines.set(other.engine, other.path);
     else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
   }
-  host.cgroups.joinServerGroup();
+  await host.cgroups.joinServerGroup();
   return {
     slots: new RunningSlots(host, options.size, missingFeaturesOf(host), usableEngines),
   };

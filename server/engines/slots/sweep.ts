@@ -9,8 +9,8 @@ import { pollUntil } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
 import { MARK_VARIABLE } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
-import { SERVER_GROUP } from './cgroups.ts';
 import { killProcess, markedProcesses, type Process, processesOfSession } from './process-table.ts';
+import { isServerGroup } from './server-group.ts';
 import { sessionsOnDisk } from './session-folder.ts';
 import type { Slots } from './slots.ts';
 
@@ -75,7 +75,7 @@ const markedSessions = (host: BoxHost): readonly string[] =>
     .flatMap(([installId, session]) => (installId === host.installId && session ? [session] : []));
 
 const cgroupSessions = (host: BoxHost): readonly string[] =>
-  host.cgroups.folders.flatMap(foldersIn).filter(name => name !== SERVER_GROUP);
+  host.cgroups.folders.flatMap(foldersIn).filter(name => !isServerGroup(name));
 
 function foldersIn(parent: string): readonly string[] {
   try {
