@@ -9,6 +9,11 @@ import { attempt } from './attempt.ts';
 /** The name of the group on v2, and the beginning of its name on v1, where each process has its own. */
 export const SERVER_GROUP = 'berth-main';
 
+/**
+ * The share of a server, of which an ordinary box has 1024. Without a larger one, a server with many sessions would get
+ * as little as each of them.
+ */
+const SHARE = 16 * 1024;
 const REMOVE_WITHIN_MS = 5000;
 const CHECK_EVERY_MS = 3;
 
@@ -20,6 +25,7 @@ export async function joinServerGroup(boxesFolder: string, pid: number): Promise
   const folder = join(boxesFolder, `${SERVER_GROUP}-${pid}`);
   attempt(() => {
     mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'cpu.shares'), String(SHARE));
     moveTo(folder, pid);
   });
 }
