@@ -2,6 +2,7 @@
 // each kind of load that has a limit, compared with the same session without load. Prints a Markdown table.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
@@ -13,6 +14,8 @@ import { TestServer } from '../tests/harness/server.ts';
 import { inWords, readMachine } from './machine.ts';
 import { type Misbehaviour, openOffender } from './misbehaviour.ts';
 
+const CPU_ROOT = '/sys/fs/cgroup/cpu';
+const IDLE_GROUP = join(CPU_ROOT, `berth-bench-${process.pid}`);
 const END_MS = 900_000;
 const PROBE_MS = 40_000;
 const FULL = { quietMs: 15_000, loadMs: 12_000 };
@@ -67,6 +70,24 @@ async function setScheduling(policy: '--idle' | '--rr', priority: number, pid: n
   await promisify(execFile)('chrt', [policy, '--all-tasks', '--pid', String(priority), String(pid)]);
 }
 
+/**
+ * On cgroup v1, moves the process into an idle group. The policy of a process alone has an effect only beside processes
+ * of the same terminal (autogroup).
+ */
+async function scheduleAsIdle(pid: number): Promise<void> {
+  await setScheduling('--idle', 0, pid);
+  if (!existsSync(join(CPU_ROOT, 'cpu.idle'))) return;
+  mkdirSync(IDLE_GROUP, { recursive: true });
+  writeFileSync(join(IDLE_GROUP, 'cpu.idle'), '1');
+  writeFileSync(join(IDLE_GROUP, 'cgroup.procs'), String(pid));
+}
+
+function removeIdleGroup(): void {
+  if (!existsSync(IDLE_GROUP)) return;
+  writeFileSync(join(CPU_ROOT, 'cgroup.procs'), String(process.pid));
+  rmdirSync(IDLE_GROUP);
+}
+
 function latenciesOf(durationsMs: readonly number[]): Latencies {
   const sorted = durationsMs.toSorted((one, other) => one - other);
   const percentile = (share: number): number =>
@@ -101,7 +122,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   const probe = await Probe.start(session.connectUrl);
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.
-  await setScheduling('--idle', 0, process.pid);
+  await scheduleAsIdle(process.pid);
   await systemClock.sleep(quietMs / 3);
   const firstLineIndex = server.log().length;
   await probe.take();
@@ -161,5 +182,6 @@ try {
   process.exitCode = 1;
 } finally {
   await server.close();
+  removeIdleGroup();
 }
 process.exit();

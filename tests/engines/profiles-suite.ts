@@ -107,7 +107,7 @@ export function profilesSuite(form: Form): void {
       writeFileSync(join(dataDir, 'host-secret'), HOST_SECRET);
     });
     after(async () => {
-      host.cgroups.close();
+      await host.cgroups.close();
       await removeDataDir(dataDir);
     });
 

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
@@ -35,6 +35,7 @@ const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8')
 
 const FONT_CACHE = '/var/cache/fontconfig';
 const MIB = 1024 ** 2;
+const CPU_SHARES_ON_V1 = '/sys/fs/cgroup/cpu/cpu.shares';
 const GONE_WITHIN_MS = 60_000;
 const SCHEDULED_WITHIN_MS = 30_000;
 
@@ -308,6 +309,25 @@ export function slotsSuite(form: Form): void {
         sendWithoutReply(box, 'memory.busy = false');
         await waitForCpuIdle('0');
         await assertLeavesNothing(box);
+      });
+
+    if (form === 'root' && existsSync(CPU_SHARES_ON_V1))
+      test('a server is in a cgroup among its boxes, and a program that it leaves running does not keep the cgroup', async t => {
+        const small = await open();
+        const group = join(basename(cgroupsOf(dataDir)[0] ?? ''), `berth-main-${process.pid}`);
+        const groupOf = (pid: number | undefined): string => readFileSync(`/proc/${pid}/cgroup`, 'utf8');
+        assert.match(groupOf(process.pid), new RegExp(`cpu.*/${group}$`, 'm'));
+        const program = spawn('sleep', ['60']);
+        t.after(() => program.kill());
+        assert.match(groupOf(program.pid), new RegExp(`cpu.*/${group}$`, 'm'));
+        await small.close();
+        for (const pid of [process.pid, program.pid]) assert.doesNotMatch(groupOf(pid), /berth-main/);
+        assert.deepEqual(
+          cgroupsOf(dataDir)
+            .flatMap(folder => readdirSync(folder))
+            .filter(name => name.startsWith('berth-main')),
+          [],
+        );
       });
 
     if (jailed)

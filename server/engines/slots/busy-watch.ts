@@ -7,13 +7,15 @@ import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, and shorter than a delay that a person notices. */
 export const CHECK_EVERY_MS = 200;
+/** A box that uses more processors than this between two checks is busy. */
+const BUSY_FROM = 0.45;
+/** A busy box whose average is less than this is scheduled normally again. */
+const BUSY_UNTIL = 0.2;
 /**
- * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
- * animates stays below this number.
+ * The weight of the last check in the average, which therefore covers about three seconds. Without a memory, a box that
+ * gets little processor time because of others would soon compete with them again.
  */
-const BUSY_FROM = 0.6;
-/** A box that is scheduled as idle and uses less than this is scheduled normally again, so that it is not starved. */
-const BUSY_UNTIL = 0.3;
+const LAST_CHECK_WEIGHT = 0.07;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
@@ -25,6 +27,8 @@ export class BusyWatch {
   readonly #runLoop: Promise<void>;
   /** Undefined until the first check, because an adopted box may already be scheduled as idle. */
   #isBusy: boolean | undefined;
+  /** In processors. At first, a box counts as busy, because it has just been started. */
+  #average = BUSY_FROM;
 
   constructor(options: BusyWatchOptions) {
     this.#options = options;
@@ -52,7 +56,9 @@ export class BusyWatch {
   }
 
   #schedule(usedProcessors: number): void {
-    const isBusy = usedProcessors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
+    this.#average += (usedProcessors - this.#average) * LAST_CHECK_WEIGHT;
+    if (usedProcessors > BUSY_FROM) this.#average = Math.max(this.#average, usedProcessors);
+    const isBusy = this.#average > (this.#isBusy === false ? BUSY_FROM : BUSY_UNTIL);
     if (isBusy !== this.#isBusy) this.#options.cgroup.scheduleAsIdle(isBusy);
     this.#isBusy = isBusy;
   }

@@ -67,6 +67,8 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
+  // A start takes all the processor time that it can get. The first check of BusyWatch would be too late.
+  cgroup.scheduleAsIdle(true);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
   undoScope.defer(() => void loopbackListener?.close());
   const layout = layoutOf(
