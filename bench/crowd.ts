@@ -1,4 +1,4 @@
-// Many sessions at once, each with a page: whether all of them respond, and the cost of one session.
+// Opens many sessions at once, each with a page. Measures whether all of them respond, and the cost of one session.
 import { systemClock } from '../server/kit/clock.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';

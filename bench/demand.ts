@@ -27,7 +27,10 @@ export interface Demand {
 export interface DemandFigure extends Pick<Demand, 'name'> {
   readonly perMinute: Comparison;
   readonly createMs: Comparison;
-  /** Until the browser has answered a command. By hand, the port listens before the browser can answer. */
+  /**
+   * The time until the browser has answered a CDP command. A browser started by hand opens its port before it can
+   * answer commands.
+   */
   readonly responseMs: Comparison;
   readonly titleMs: Comparison;
   readonly releaseMs: Comparison;

@@ -90,7 +90,7 @@ const hostsClient = await connectClient(HOSTS_DATABASE);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
-/** Processor time used so far. */
+/** CPU seconds used so far. */
 interface CpuTimes {
   readonly hosts: number;
   readonly postgres: number;

@@ -95,7 +95,7 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
   return { engine, demands, ...figures };
 }
 
-/** `warm`: undefined for the default of this machine. */
+/** `warm`: the value of BERTH_WARM. If undefined, the server uses its default for this machine. */
 async function withServer(
   engine: string,
   warm: number | undefined,

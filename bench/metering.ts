@@ -24,7 +24,7 @@ interface Figures {
    */
   readonly off: Summary;
   readonly on: Summary;
-  /** The differences between the two in each round. */
+  /** `on` minus `off` in each round, in milliseconds. */
   readonly difference: Summary;
   readonly released: { readonly off: number; readonly on: number; readonly difference: number };
 }
@@ -47,7 +47,7 @@ interface Times {
   readonly releaseMs: number;
 }
 
-/** A create that finds a warm browser, and its release. */
+/** Measures a create that claims a warm browser, and the release of the session. */
 async function createAndRelease(server: TestServer): Promise<Times> {
   await untilRefilled(server);
   const startMs = systemClock.monotonicMs();

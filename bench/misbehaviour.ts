@@ -28,7 +28,7 @@ const RECORDING_MS = 3_000;
 
 export interface Misbehaviour {
   readonly name: string;
-  /** Misbehaves once. Refusals by the server are expected. */
+  /** Causes a limited amount of load. May reject, because refusals by the server are expected. */
   run(): Promise<unknown>;
 }
 

@@ -1,5 +1,5 @@
 // A program that evaluates `1+1` in one session every few milliseconds and reports the response times to its parent. It
-// is a separate process, so that the load of its parent is not measured. Ends with its parent.
+// is a separate process, so that the load of its parent is not measured. Exits when its parent exits.
 import { systemClock } from '../server/kit/clock.ts';
 import { CdpConnection } from './cdp-connection.ts';
 

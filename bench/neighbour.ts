@@ -48,7 +48,8 @@ class Probe {
   static async start(connectUrl: string): Promise<Probe> {
     const child = fork(join(import.meta.dirname, 'neighbour-probe.ts'), [connectUrl]);
     await withTimeout(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
-    // A client normally runs on another machine, where it does not wait for a processor of this one.
+    // The probe gets real-time priority. A client normally runs on another machine, and does not compete with the
+    // server for processors.
     await setScheduling('--rr', 1, child.pid);
     return new Probe(child);
   }
@@ -71,8 +72,8 @@ async function setScheduling(policy: '--idle' | '--rr', priority: number, pid: n
 }
 
 /**
- * On cgroup v1, moves the process into an idle group. The policy of a process alone has an effect only beside processes
- * of the same terminal (autogroup).
+ * Sets the idle scheduling policy and, on cgroup v1, moves the process into an idle group. The policy alone affects
+ * scheduling only within the autogroup of the process (the processes of the same terminal session).
  */
 async function scheduleAsIdle(pid: number): Promise<void> {
   await setScheduling('--idle', 0, pid);

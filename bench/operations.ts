@@ -36,7 +36,7 @@ async function measureMs(work: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * Measures from the start of the program to the image. As with a session, the time to end the browser is not measured.
+ * Measures from the start of the browser to the image. As with a session, the time to end the browser is not measured.
  */
 async function screenshotByHand(): Promise<number> {
   const startMs = systemClock.monotonicMs();
@@ -54,7 +54,7 @@ async function screenshotByHand(): Promise<number> {
   return durationMs;
 }
 
-/** An invocation with a receipt, and the download of the image. */
+/** Invokes the operation, which also creates a receipt, and downloads the image. */
 async function screenshotByOperation(key: string): Promise<void> {
   const { status, body, text } = await invoke(server, key, 'browser.screenshot', { url, viewport: VIEWPORT });
   if (status !== 200 || body.status !== 'succeeded') throw new Error(text);

@@ -1,5 +1,5 @@
-// A minimal TCP proxy in Node between a client and Chromium's own socket, as a program. Its cost is the lower bound for
-// a gateway in Node on this machine. Prints its port, and ends with its parent.
+// A minimal TCP proxy in Node between a client and Chromium's own socket, as a standalone program. Its cost is the
+// lower bound for a gateway in Node on this machine. Prints its port, and exits when its parent exits.
 import { connect, createServer } from 'node:net';
 
 const target = Number(process.argv[2]);

@@ -51,7 +51,7 @@ const TICKS_PER_SECOND = 100;
 /** The CPU time that the processes have used, user and system. Processes that have ended are not counted. */
 export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
 
-/** Like `cpuSecondsOf`, but also counts those children of the processes that have ended. */
+/** Like `cpuSecondsOf`, but also counts child processes that have ended and been waited for. */
 export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
 
 function secondsOf(pids: readonly number[], columns: readonly number[]): number {

@@ -10,7 +10,10 @@ import { readCount, readPageNumber, readPair, readTime } from './option-values.t
 import type { Terminal } from './terminal.ts';
 
 const SESSION_LIMIT_DEFAULT = 25;
-/** Repeated here, because reading them from the contract would load its schemas at the start of every command. */
+/**
+ * The log kinds of the contract. They are repeated here, because importing them would load the contract's schemas at
+ * the start of every command.
+ */
 const LOG_TYPES: Readonly<Record<LogKind, true>> = { console: true, network: true, page: true, command: true };
 /** British English has no comma before the `or`. */
 const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });

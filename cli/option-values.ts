@@ -19,7 +19,7 @@ export function readPageNumber(text: string): number {
   return Number(text);
 }
 
-/** Adds a `KEY=VALUE` pair to the pairs before it. */
+/** Adds a `KEY=VALUE` pair to the pairs of earlier options. */
 export function readPair(text: string, earlierPairs: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError('expected KEY=VALUE');
@@ -28,7 +28,7 @@ export function readPair(text: string, earlierPairs: Readonly<Record<string, str
 
 const CREDITS_MAX = 1_000_000_000;
 
-/** Credits with up to six decimals, as micro-credits. */
+/** Parses credits with up to six decimals, and returns micro-credits. */
 export function readCredits(text: string): number {
   const [, whole, decimals = ''] = /^(\d{1,10})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   const amount = whole === undefined ? 0 : Number(whole) * 1_000_000 + Number(decimals.padEnd(6, '0'));

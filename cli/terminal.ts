@@ -7,7 +7,7 @@ export interface Terminal {
   readonly print: (text: string) => void;
   /** Standard error. */
   readonly say: (text: string) => void;
-  /** Standard input, to its end. */
+  /** Reads standard input to its end. */
   readonly input: () => Promise<string>;
 }
 

@@ -8,13 +8,19 @@ const ROOT = join(import.meta.dirname, '..');
 /** The length of a commit id, as abbreviated by Git. */
 const COMMIT_CHARS = 12;
 
-/** Such as `1.2.3 (0a1b2c3d4e5f)`. Without the commit if neither a release nor a checkout names it. */
+/**
+ * Returns the version, such as `1.2.3 (0a1b2c3d4e5f)`. The commit is omitted if neither a release nor a checkout names
+ * it.
+ */
 export function versionText(root = ROOT): string {
   const commit = commitOfRelease(about) ?? commitOfCheckout(root);
   return commit === undefined ? about.version : `${about.version} (${abbreviate(commit)})`;
 }
 
-/** Written by `tools/release`. If there were uncommitted changes, the commit has a suffix, as in `0a1b…-changed`. */
+/**
+ * Reads the field that `tools/release` writes to package.json. If there were uncommitted changes, the commit has a
+ * suffix, as in `0a1b…-changed`.
+ */
 function commitOfRelease(manifest: object): string | undefined {
   return 'commit' in manifest && typeof manifest.commit === 'string' ? manifest.commit : undefined;
 }

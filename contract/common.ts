@@ -55,7 +55,7 @@ export type ErrorBody = Static<typeof ErrorBody>;
 export const PAGE_LIMIT_DEFAULT = 25;
 export const PAGE_LIMIT_MAX = 100;
 
-/** Query parameters of lists that are returned in pages. */
+/** Query parameters of lists that are read one list page at a time. */
 export const PageQuery = Type.Object({
   limit: Type.Optional(
     Type.Integer({
@@ -90,7 +90,7 @@ export const IfMatchHeader = Type.Object({
   ),
 });
 
-/** The schema of an optional header, by the name of the header. */
+/** The optional request header `Idempotency-Key`, as a property of a schema of headers. */
 export const IdempotencyHeader = {
   'idempotency-key': Type.Optional(
     Type.String({

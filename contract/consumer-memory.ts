@@ -8,7 +8,10 @@ export const MEMORY_VALUE_BYTES_MAX = 65_536;
 export const CONSENTS_MAX = 100;
 const PATTERNS_MAX = 20;
 
-/** The pattern of a key. Excludes slashes, upper case, and names that a file system or a URL would read differently. */
+/**
+ * The pattern of a key. Excludes slashes, uppercase letters, and names with a special meaning in paths and URLs, such
+ * as `..`.
+ */
 const KEY = '[a-z0-9][a-z0-9._-]{0,127}';
 
 export const MemoryKey = Type.String({

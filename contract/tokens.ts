@@ -45,7 +45,7 @@ export const RESERVED_TOKEN_SCOPES = [
 /** Allows listing, issuing and revoking tokens of the account. Cannot be granted to another token. */
 export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
 
-/** The scopes that the web console needs from the token that signs in. */
+/** The scopes that a token needs if it is used to sign in to the web console. */
 export const CONSOLE_SCOPES = [
   'applications:read',
   'applications:write',

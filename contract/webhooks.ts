@@ -5,7 +5,9 @@ import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { EVENT_TYPES } from './events.ts';
 
 export const WEBHOOKS_PER_APPLICATION_MAX = 20;
-/** Maximum number of waiting deliveries per webhook. Further events wait in the feed. */
+/**
+ * Maximum number of waiting deliveries per webhook. Deliveries for further events are created when others have ended.
+ */
 export const WAITING_DELIVERIES_MAX = 1000;
 export const DELIVERY_RETENTION_DAYS = 30;
 const URL_CHARACTERS_MAX = 2048;

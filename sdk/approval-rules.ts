@@ -89,8 +89,8 @@ export function readPasskeySignature(
 }
 
 /**
- * Whether the authenticator data begins with this digest. It begins with the SHA-256 of the host that the passkey has
- * signed for.
+ * Whether the authenticator data begins with `digest`, which must be the SHA-256 of the RP ID, the host name for which
+ * the passkey has signed.
  */
 export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
   toBase64Url(authenticatorData.slice(0, RP_ID_DIGEST_BYTES)) === toBase64Url(digest);

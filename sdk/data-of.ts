@@ -3,7 +3,7 @@ import { BerthError } from './berth-error.ts';
 
 /**
  * Returns the body: `await dataOf(berth.GET(...))`. If the request fails, the client throws first. A response without a
- * body is an error of the code `unexpected_answer`.
+ * body is an error with the code `unexpected_answer`.
  */
 export async function dataOf<Data>(
   pendingResult: Promise<{ data?: Data | undefined; response: Response }>,

@@ -244,7 +244,10 @@ function* digestOf(value: unknown): Rules<string> {
   return `sha256:${Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Accepts the output with or without its links: members with the names of links may also be part of the output. */
+/**
+ * Compares the digests of the output without links and of the unchanged output, because members with the names of links
+ * may be part of the signed output.
+ */
 function* outputMatches(output: unknown, expectedDigest: string | undefined): Rules<boolean> {
   return (yield* digestOf(withoutLinks(output))) === expectedDigest || (yield* digestOf(output)) === expectedDigest;
 }

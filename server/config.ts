@@ -114,8 +114,8 @@ export interface Config {
   /** The number of days without use in a session after which an extension is deleted. */
   readonly extensionDays: number;
   /**
-   * Paths of the certificate and key (PEM) for a public URL with https. With them, the egress proxy of a session
-   * answers connections from the session to its own connect address.
+   * Paths of the certificate and key (PEM) for a public URL with https. With them, the egress proxy of a session itself
+   * accepts connections from the session to the public URL, and serves only the connect path of that session.
    */
   readonly tls?: CertificateFiles;
   /**

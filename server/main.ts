@@ -61,8 +61,8 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
 }
 
 /**
- * Resolves to the way of stopping that the first signal requests. Later signals are ignored, because a terminal and npm
- * both forward Ctrl-C.
+ * Resolves at the first signal, with the way in which the server stops. Later signals are ignored, because a terminal
+ * and npm both forward Ctrl-C.
  */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {

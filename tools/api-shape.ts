@@ -18,5 +18,5 @@ export interface Shape {
   readonly maxItems?: number;
 }
 
-/** A schema is JSON. Returns it with types for the parts that are read here. */
+/** Returns the schema with types for the parts that are read here. A TypeBox schema is a JSON Schema object. */
 export const shapeOf = (schema: TSchema): Shape => schema as Shape;

@@ -1,5 +1,6 @@
-// Records which files passed a program, and returns those that the program has to check again: files that have changed
-// since, and files that import a changed file, because a rule may look at the types of what is imported.
+// Records which files passed a check by the compiler or the linter, and returns those that have to be checked again:
+// files that have changed since, and files that import a changed file, because a rule may look at the types of what is
+// imported.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, posix } from 'node:path';
@@ -20,7 +21,10 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
 export const digestsOf = (files: readonly SourceFile[]): Digests =>
   Object.fromEntries(files.map(({ path, text }) => [path, digestOf(text)]));
 
-/** Those of `files` that must be checked again. A removed file counts as changed for the files that import it. */
+/**
+ * Returns the paths of the files that must be checked again. A removed file counts as changed for the files that import
+ * it.
+ */
 export function changedSince(files: readonly SourceFile[], passedDigests: Digests): string[] {
   const currentDigests = digestsOf(files);
   const paths = new Set([...Object.keys(currentDigests), ...Object.keys(passedDigests)]);

@@ -18,7 +18,7 @@ import { checkTimers } from './timers.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
-/** TypeScript's compiler is a Go program that runs briefly, so it needs no garbage collection below this size. */
+/** TypeScript's compiler is a Go program that runs briefly, so it collects garbage only near this memory limit. */
 const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
 /**
  * The programs are not run through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs.

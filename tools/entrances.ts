@@ -1,5 +1,5 @@
-// Finds where bytes of pages, clients, browsers and other servers enter, and requires the guard there
-// (server/kit/guard.ts): an error thrown by such a listener would otherwise end the process, with all sessions.
+// Finds the places where data from pages, clients, browsers and other servers enters the server, and requires the guard
+// (server/kit/guard.ts) there: an error thrown by such a listener would otherwise end the process, with all sessions.
 // Entrances without a guard are listed here with the reason.
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';

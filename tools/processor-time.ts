@@ -18,7 +18,7 @@ export const processorTime = (): ProcessorTime =>
 
 /** `self` is the content of /proc/PID/stat, and `machine` is that of /proc/stat. See proc(5). */
 export function processorTimeIn(self: string, machine: string): ProcessorTime {
-  // The name of the program may contain spaces and brackets.
+  // The name of the program may contain spaces and parentheses.
   const processFields = self.slice(self.lastIndexOf(')') + 2).split(' ');
   const machineTicks = /^cpu +(.*)$/m.exec(machine)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
   const [, , , idle = 0, ioWait = 0] = machineTicks;

@@ -10,8 +10,8 @@ const BLOCK_MS_MAX = 120_000;
 /** The server address in the documents, which is replaced by that of the running server. */
 const DOCUMENTED_URL = 'http://127.0.0.1:8080';
 /**
- * By the name of a package in documents: the name to import in this checkout. Stagehand is installed in two versions,
- * and our SDK is imported from its source.
+ * Maps the name of a package in documents to the name to import in this checkout. Stagehand is installed in two
+ * versions, and our SDK is imported from its source.
  */
 const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',

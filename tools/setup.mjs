@@ -29,7 +29,7 @@ const CHROMIUM_PLACES = [
 ];
 
 /**
- * What the machine must have in addition to Node: Debian package -> the commands or files that show that it is
+ * What the machine must have in addition to Node: Debian packages, each with the commands or files that show that it is
  * installed.
  */
 export const DEBIAN_PACKAGES = [

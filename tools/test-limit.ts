@@ -14,7 +14,7 @@ function end(deadline: string): void {
   process.exit(1);
 }
 
-// Children of a test inherit this preload. The limit applies to the test file only.
+// Threads and forked processes of a test inherit this preload. The limit applies to the test file only.
 const file = process.argv[1] ?? '';
 if (file.endsWith('.test.ts')) {
   const limit = file.endsWith('.slow.test.ts') ? SLOW_FILE_MS_MAX : FILE_MS_MAX;

@@ -87,8 +87,8 @@ const PARTS: readonly Part[] = [
 ];
 
 /**
- * The longest files, as measured in a run of all files. They are started first, so that the run does not end with one
- * long file alone.
+ * The test files that take longest, as measured in a run of all files. They are started first, so that the run does not
+ * end with one long file alone.
  */
 const LONG_FILES = [
   'faults/churn',

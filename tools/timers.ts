@@ -9,7 +9,7 @@ const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*time
 const TIMER_IMPORT = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
 
-/** By the path of a file: the purpose of its timers. A listed file without a timer is an error. */
+/** Maps the path of a file to the purpose of its timers. A listed file without a timer is an error. */
 const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/kit/wait.ts': 'how long a response from a process, a socket or a browser may take',
   'server/kit/worker-pool.ts': 'how long a job may run, and how long an idle thread is kept',

@@ -2,7 +2,10 @@
 import { readConfig } from '../../server/config.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** Invalid settings are reported by the error of readConfig, which names all of them and exits with the usage code. */
+/**
+ * If settings are invalid, readConfig throws an error that names all of them, and the command exits with the usage
+ * code.
+ */
 export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
   const { listen, operatorListen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);
   const settings = {

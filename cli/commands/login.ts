@@ -10,7 +10,7 @@ import { printJson, type Terminal, table } from '../terminal.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_SECONDS = 60;
-/** The scopes that the commands over HTTP need. The person who approves may remove some of them. */
+/** The scopes that the commands over HTTP need. The person who approves the login may remove some of them. */
 const SCOPES = ['applications:read', 'applications:write', 'keys:write'];
 
 export interface LoginOptions extends HttpOptions {

@@ -7,7 +7,7 @@ import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** During a drain, browsers are closed in parallel, each within ten seconds. */
+/** Leaves time for a drain, which closes browsers in parallel, each within ten seconds. */
 const STOP_TIMEOUT_MS = 90_000;
 const POLL_MS = 50;
 

@@ -29,7 +29,7 @@ export type Profile = Static<typeof Profile>;
 const StoredProfiles = Type.Object({ version: Type.Literal(1), profiles: Type.Record(Type.String(), Profile) });
 type StoredProfiles = Static<typeof StoredProfiles>;
 
-/** `$XDG_CONFIG_HOME/berth/credentials.json`, or below `~/.config`. */
+/** Returns `$XDG_CONFIG_HOME/berth/credentials.json`. Uses `~/.config` if XDG_CONFIG_HOME is not an absolute path. */
 export function credentialsFile({ env }: Terminal): string {
   const { XDG_CONFIG_HOME, HOME } = env;
   const folder = XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : join(HOME || homedir(), '.config');

@@ -1,4 +1,4 @@
-// Labels for hand-offs, for the list of what is waiting and for the page of a hand-off.
+// Labels for hand-offs, for the list of waiting items and for the page of a hand-off.
 import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 
 /** What the agent asks for. */

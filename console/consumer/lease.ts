@@ -49,7 +49,7 @@ export class Lease {
     return `${pathname}${search}&controls=false`;
   }
 
-  /** The whole instructions. Before control is taken, only their beginning is shown. */
+  /** The complete instructions. Before the person takes control, only the beginning is shown. */
   get instructions(): string {
     return this.#claimedHandoff.instructions;
   }

@@ -36,7 +36,7 @@ const currentUrl = (): string => `${location.origin}${location.pathname}`;
 /** The provider that the cookie belongs to. */
 const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
 
-/** Leaves the page for the sign-in page, which returns to this page with a code. */
+/** Navigates to the sign-in page, which redirects to this page with a code. */
 export async function startSignIn(appId: string, provider: string, parameters: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));

@@ -29,7 +29,7 @@ export class Bar {
     parts.reload.addEventListener('click', () =>
       actions.forwardInput({ type: 'history', action: this.#isLoading ? 'stop' : 'reload' }),
     );
-    // Not a form, because frames that embed this page may not allow forms.
+    // The address bar is not a form, because a sandboxed frame that contains this page may not allow forms.
     parts.url.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || event.isComposing) return;
       // The focus moves to the live view, which would otherwise get the Enter key.

@@ -167,7 +167,8 @@ export class Input {
       const text = event.clipboardData?.getData('text/plain') ?? '';
       if (this.#hasControl() && text !== '') this.#sendInput({ type: 'text', text });
     });
-    // A key that is down when the focus is lost will go up elsewhere, so its key-up is sent to the page now.
+    // If a key is down when the focus is lost, this field gets no key-up event for it, so the key-up is sent to the
+    // page now.
     keyField.addEventListener('blur', () => this.#releaseAll());
     keyField.addEventListener('copy', event => event.preventDefault());
     keyField.addEventListener('cut', event => event.preventDefault());

@@ -18,7 +18,7 @@ export class Overlays {
     this.#send = send;
     this.#upload = upload;
     this.#notify = notify;
-    // Not forms, because frames that embed this page may not allow forms.
+    // The dialogs contain no forms, because a sandboxed frame that contains this page may not allow forms.
     for (const dialog of [parts.dialog, parts.filesDialog])
       for (const button of dialog.querySelectorAll('button'))
         button.addEventListener('click', () => dialog.close(button.value));

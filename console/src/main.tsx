@@ -19,7 +19,7 @@ applyTheme(storedTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
 void detectHumanSession();
-// Discards cached data when another user signs in.
+// Discards cached data after a sign-out, so that the next user does not see it.
 onSignInChange(() => {
   if (signInState() !== 'signed_out') return;
   queryClient.clear();

@@ -1,4 +1,4 @@
-// Requests that wait until a value has changed. A notification of the database wakes them. They poll as well, because a
+// Lets requests wait until a value has changed. A database notification wakes them. They also poll, because a
 // notification may be lost, and because there is no notification when something expires.
 import type { Channel, Store } from '../engines/store/store.ts';
 import type { Clock } from '../kit/clock.ts';
@@ -63,7 +63,8 @@ export class ChangeFollower implements Closeable {
   }
 
   /**
-   * Returns the value after it has changed, or the current value when the time is over or the caller has disconnected.
+   * Returns the value after it has changed, or the current value after `waitSeconds` or when the caller has
+   * disconnected.
    */
   async awaitChange<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
     const { concerns, caller, read, isChanged, changesAt, pollMs: pollIntervalMs = POLL_MS } = options;
@@ -89,7 +90,7 @@ export class ChangeFollower implements Closeable {
     }
   }
 
-  /** Whether the maximum number of requests is waiting. Every other request then gets a response at once. */
+  /** Whether the maximum number of requests is waiting. Further requests then get a response at once. */
   get isFull(): boolean {
     return this.#waiters.size >= WAITING_REQUESTS_MAX;
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInBatches } from './in-batches.ts';
 
-/** Rows that are handled in statements of at most one batch. */
+/** Simulates `count` due rows. Each call of `handle` is one statement, which handles at most one batch. */
 function rowsDue(count: number) {
   const seen = { left: count, statements: 0 };
   const handle = async (batch: number): Promise<number> => {

@@ -9,7 +9,7 @@ const PREFIX = 'BERTH_';
 const CLIENT_VARIABLES: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
 
 export class BadConfig extends Error {
-  /** Each complaint is one or two sentences about one error. */
+  /** Each problem is described in one or two sentences. */
   constructor(problems: readonly string[]) {
     super(problems.join('\n'));
     this.name = 'BadConfig';

@@ -1,4 +1,4 @@
-// Owns things that must be closed, and closes them in reverse order.
+// Owns resources that must be closed, and closes them in the reverse order of opening.
 
 export interface Closeable {
   close(): Promise<void> | void;

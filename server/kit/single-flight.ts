@@ -1,4 +1,4 @@
-// Several callers that ask for the same thing at once share one piece of work.
+// Concurrent calls with the same key share one run of the work.
 
 export class SingleFlight<Key, T> {
   readonly #currentRuns = new Map<Key, Promise<T>>();

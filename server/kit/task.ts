@@ -13,8 +13,8 @@ export interface Task {
   /** The interval at rest. If absent, the task never rests. A prompt runs a task at once even when it is at rest. */
   readonly restMs?: number;
   /**
-   * The interval while the process is unused and the task finds nothing to do. For tasks whose work becomes due at a
-   * certain time, so that they are not prompted.
+   * The interval while the process is unused and the task finds nothing to do. For tasks that are not prompted, because
+   * their work becomes due at a certain time.
    */
   readonly unusedMs?: number;
   /**

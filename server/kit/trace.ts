@@ -1,5 +1,6 @@
-// Spans record how long the parts of a response took, and what these parts belong to. A source (server/otel-trace.ts)
-// exports the spans; without a source, they cost almost nothing. The current span follows asynchronous calls.
+// Spans record the duration of the parts of a request, with attributes such as the application. A source
+// (server/otel-trace.ts) exports the spans; without a source, they cost almost nothing. The current span follows
+// asynchronous calls.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -57,7 +58,7 @@ export class Span {
     this.raw?.set(attributes);
   }
 
-  /** Sets attributes on this span, and on those that begin inside it from now on. */
+  /** Sets attributes on this span, and on every span that begins inside it afterwards. */
   share(attributes: Attributes): void {
     this.#commonAttributes = { ...this.#commonAttributes, ...attributes };
     this.set(attributes);
@@ -93,7 +94,7 @@ export class Tracer {
     return new Span(this.#source.begin(name, kind, traceparent ?? outerSpan?.raw, attributes), attributes);
   }
 
-  /** Runs the work in a span inside the current one; without a current span, only runs the work. */
+  /** Runs the work in a span inside the current span. Without a current span, runs the work without a span. */
   async runInSpan<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (!activeSpan.getStore()) return work();
     const span = this.begin(name);
@@ -107,7 +108,7 @@ export class Tracer {
     }
   }
 
-  /** Adds attributes to the current span and those that begin inside it. */
+  /** Sets attributes on the current span, and on every span that begins inside it afterwards. */
   share(attributes: Attributes): void {
     activeSpan.getStore()?.share(attributes);
   }
@@ -124,7 +125,10 @@ export interface Traceparent {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZEROS = /^0+$/;
 
-/** Reads a header of W3C Trace Context. Undefined if the header is invalid; a new trace then begins here. */
+/**
+ * Parses the `traceparent` header of W3C Trace Context. Returns undefined if it is invalid. The request then begins a
+ * new trace.
+ */
 export function parseTraceparent(text: string): Traceparent | undefined {
   const [, version, traceId, spanId, flags, suffix] = TRACEPARENT.exec(text.trim()) ?? [];
   if (!version || !traceId || !spanId || !flags || version === 'ff' || (version === '00' && suffix)) return undefined;

@@ -1,4 +1,4 @@
-// Work with the same key runs one after the other, in order of arrival. Work with another key does not wait.
+// Runs work with the same key one at a time, in order of arrival. Work with different keys runs concurrently.
 
 export class TurnQueue<Key> {
   readonly #lastTurns = new Map<Key, Promise<unknown>>();

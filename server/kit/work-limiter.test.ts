@@ -4,7 +4,7 @@ import { WorkLimiter, WorkLimitReached } from './work-limiter.ts';
 
 const limits = { name: 'try', atOnce: { session: 1, application: 2, process: 3 }, waiting: 2, withinMs: 60_000 };
 
-/** Work that runs until the test ends it. */
+/** Starts work that runs until the test ends it. */
 function begin(places: WorkLimiter, application: string, session: string, signal?: AbortSignal) {
   const ended = Promise.withResolvers<void>();
   let runs = false;

@@ -23,7 +23,7 @@ export class WorkLimitReached extends Error {
 export class WorkLimiter {
   readonly #limits: WorkLimits;
   readonly #totals: Totals;
-  /** Waiting work in order of arrival: by share, the function that starts the work. */
+  /** Waiting work in order of arrival: for each share, the function that starts its work. */
   readonly #waiters = new Map<Share, () => void>();
 
   constructor(limits: WorkLimits) {

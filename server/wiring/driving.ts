@@ -13,8 +13,8 @@ export interface Driving {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
    * Returns the address at which the driver reaches the browser of a session with the rights of this caller. With
-   * `pass`, the driver can also reach an exclusive session. As a `guest`, it does not keep the session running after
-   * the clients of the session have left.
+   * `pass`, the driver can also reach an exclusive session. With `guest`, the driver does not keep the session running
+   * after the clients of the session have disconnected.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
   /** Keeps a session without clients running until the hold is closed. */

@@ -14,12 +14,12 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * The time after which Chromium is killed from outside: the length of the longest session, plus time for the server to
- * end it properly.
+ * The time after which Chromium is killed, even if no server is running: the length of the longest session, plus time
+ * for the server to end the session properly.
  */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
-/** How long a version of Chromium that could not be read is not read again. */
+/** The time until a failed read of the version of Chromium is repeated. */
 const VERSION_RETRY_MS = 60_000;
 
 /** Folders that a browser reads while it runs. Call `release` when the browser has ended. */
@@ -85,11 +85,11 @@ export function openLaunch(
 
 /**
  * Determines the identity switches only once for each file of the browser, because reading the version starts a
- * process. If it fails, it is tried again after a minute.
+ * process. A failed read is repeated after a minute.
  */
 function openIdentities(clock: Clock) {
   const switchesByEdition = new Map<string, Promise<readonly string[]>>();
-  /** When a version that could not be read is read again, on the monotonic clock. */
+  /** For each edition whose version could not be read: when the read may be repeated, on the monotonic clock. */
   const retryAtMs = new Map<string, number>();
   const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
     const version = await readChromiumVersion(executable);

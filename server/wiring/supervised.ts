@@ -115,8 +115,8 @@ export class SupervisedProcess {
   }
 
   /**
-   * Tries again after the process could not be started. The other processes are not notified, so that the sessions of
-   * this process are not kept for longer than the restart may take.
+   * Tries again after the process could not be started. The other processes are not notified, because a notification
+   * extends the lease of this process, and would keep its sessions for longer than a restart may take.
    */
   async #retry(error: unknown): Promise<void> {
     const { position: numbered, log } = this.#parts;

@@ -34,7 +34,7 @@ const written = (name: string): Promise<string> =>
     STEP_MS_MAX,
   );
 
-/** Does the steps of the customer on one phone. */
+/** Performs the steps of the customer on a phone. */
 async function actAsCustomer({ page }: WatchedPage): Promise<void> {
   await eventually(
     'the sign-in page of the shop to be available',

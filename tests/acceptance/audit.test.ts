@@ -184,7 +184,8 @@ async function verifiedCounts(): Promise<readonly number[]> {
 }
 
 test('berth audit verify reports an intact log, before and after new entries are sealed', async () => {
-  // Entries are sealed every minute, perhaps just after they were added.
+  // Entries are sealed every minute, possibly just after they are added. The test therefore adds entries until it
+  // observes one that is not sealed.
   const before = await eventually(
     'an entry that is not sealed',
     async () => {

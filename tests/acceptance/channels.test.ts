@@ -78,7 +78,7 @@ test('every client gets a response to its pending commands when a page crashes, 
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
       two.ask('Runtime.evaluate', { expression, awaitPromise: true }, pageOfTwo),
     ];
-    await two.send('Browser.getVersion'); // The browser has received the earlier messages when it responds.
+    await two.send('Browser.getVersion'); // Once the browser responds, it has received the earlier messages.
     waiting.push(one.ask('Page.crash', {}, page));
     for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
     await one.send('Page.reload', {}, page);
@@ -104,7 +104,7 @@ test('pending commands get a response when the process of their page is killed, 
     await two.visit(`${pages.b}/next`, victim);
     const { pid } = await busiestRenderer(session.id, () => two.evaluate(COMPUTE, victim));
     const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
-    await two.send('Browser.getVersion'); // The browser has received the earlier messages when it responds.
+    await two.send('Browser.getVersion'); // Once the browser responds, it has received the earlier messages.
     process.kill(pid, 'SIGKILL');
     assert.match(outcomeOf(await waiting), /Target crashed/);
     assert.equal(await one.evaluate('document.title', page), 'Home');

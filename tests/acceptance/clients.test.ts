@@ -36,7 +36,9 @@ interface Side {
   readonly name: string;
   readonly url: string;
   readonly known: KnownDifferences;
-  /** The same list, applied to the Chromium without Berth, to detect lines of the list that are not caused by Berth. */
+  /**
+   * The same known differences, applied to the Chromium without Berth, to detect entries that are not caused by Berth.
+   */
   readonly knownByHand: KnownDifferences;
 }
 

@@ -35,7 +35,7 @@ async function visit(session: CreatedSession, ...urls: readonly string[]): Promi
   for (const [at, url] of urls.entries()) {
     const page = at === 0 ? context?.pages()[0] : await context?.newPage();
     await page?.goto(url, { waitUntil: 'networkidle' });
-    // Each page is in front for a second of the recording.
+    // Keeps each page in front for a second, so that the recording shows it.
     await page?.waitForTimeout(1_000);
   }
   await browser.close();
@@ -50,7 +50,7 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
   for (const [at, url] of urls.entries()) {
     const page = at === 0 ? (await browser.pages())[0] : await browser.newPage();
     await page?.goto(url, { waitUntil: 'networkidle0' });
-    // Each page is in front for a second of the recording.
+    // Keeps each page in front for a second, so that the recording shows it.
     await new Promise(resolve => setTimeout(resolve, 1_000));
   }
   await browser.disconnect();

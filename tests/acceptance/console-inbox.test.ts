@@ -93,7 +93,7 @@ async function mails(): Promise<readonly Mail[]> {
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }
 
-/** Advances the clock and then lets due tasks run by two more advances: an advance does not wait for the tasks. */
+/** Advances the clock, and then twice more so that due tasks run, because an advance does not wait for tasks. */
 async function pass(ms: number): Promise<void> {
   await server.advance(ms);
   await server.advance(6_000);
@@ -222,7 +222,7 @@ test('a person can turn off e-mails for all applications or for one application'
   assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
   await stepUp(admin);
   assert.equal((await decide(server, admin, first)).status, 200);
-  // Nobody gets an e-mail about the decided Action, and the unread e-mail is withdrawn.
+  // Nobody gets an e-mail about the decided Action, and the unsent e-mail is withdrawn.
   await pass(10_000);
   await waitForMailCount(before);
 });
@@ -345,7 +345,8 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     instructions: 'Type the\u202e code.',
     reason: 'otp',
   });
-  // The person is signed in at `server.url`, not at localhost, and stays signed in there.
+  // This person signs in at `server.url` instead of localhost. The hand-off page must not redirect a person who is
+  // signed in.
   const work = async (page: WatchedPage['page']): Promise<void> => {
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));

@@ -41,7 +41,7 @@ test('a person creates an account with the link from the first start, adds a pas
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Account' }).waitFor();
 
-    // A sensitive action asks for the passkey again if the last proof is too old. The proof is recent at this point.
+    // A sensitive action requires the passkey again if the last proof is too old. The proof is recent at this point.
     await page.getByRole('button', { name: 'Remove First passkey' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();

@@ -93,7 +93,7 @@ test('no path gives access to files outside the console folder', async () => {
         for (const ending of ['', '%00', '%00.html', '%2500.js']) {
           const path = `/console/${from}${climb.repeat(levels)}${rest}${ending}`;
           const response = await getUnresolved(path);
-          // Every other path of the console shows its page.
+          // The only document that may be returned is the page of the console itself.
           if (response.status === 200) assert.ok(response.text === page, path);
           else assert.ok([400, 404].includes(response.status), `${response.status} for ${path}`);
           assert.doesNotMatch(response.text, /"name": "berth"/, path);
@@ -397,7 +397,8 @@ test('a context can be created, used in a session that saves to it, and deleted'
     await page.getByText('Released by a caller').waitFor();
     assert.equal((await waitForVersion(server, context.id, 1)).lastSessionId, id);
     await page.getByRole('link', { name: 'Contexts' }).click();
-    await page.reload(); // The page keeps what it has read for some seconds, and the context was empty then.
+    // The page caches what it reads for a few seconds, and the context was empty when the page read it.
+    await page.reload();
     await page.getByText(/^version 1, /).waitFor();
     await page.getByRole('button', { name: 'Delete shop-login' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();

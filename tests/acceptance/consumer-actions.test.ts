@@ -143,7 +143,7 @@ test('an end user who does not exist or was deleted cannot decide, and the Actio
   assert.equal(approved.status, 200, approved.text);
   const open = await prepare('A-6', lee.consumer.subject);
   assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
-  // The same person who signs in again is another end user.
+  // A person who signs in again after deleting the profile is a new end user.
   const again = await lab.signIn('lee@example.com');
   const noConsumer = lee.accessToken.replace(/.{8}$/, '00000000');
   for (const [accessToken, status] of [

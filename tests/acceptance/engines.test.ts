@@ -1,4 +1,4 @@
-// Both engines offer sessions with the same API. A create that asks for a feature that its engine lacks is refused.
+// Both engines offer sessions with the same API. A create is refused if it needs a feature that its engine lacks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DownloadPage } from '../../contract/files.ts';

@@ -267,7 +267,7 @@ test('a stream without events sends heartbeats', async () => {
 
 test('an application can have at most twenty streams at the same time', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
-  // The server may not have noticed yet that the earlier streams were closed.
+  // The server may not have closed the earlier streams yet.
   const open = () => eventually('a stream to be accepted', place, stream => stream !== undefined);
   const streams = await Promise.all(Array.from({ length: 20 }, open));
   const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });

@@ -134,7 +134,7 @@ test('a session can be read, connected to and released through every host', asyn
     assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
   }
   await release(session.id);
-  // Each turn sends two requests, so every release reaches another host than its create and than the other releases.
+  // Each turn sends two requests, so each release is sent to a different host than its create and the other releases.
   for (let turn = 0; turn < HOSTS; turn += 1) {
     const { id } = await create();
     const body = { status: 'REQUEST_RELEASE' };

@@ -120,7 +120,7 @@ test('the Playwright and Puppeteer examples of the guide hand over to a member o
   assert.equal(granted.code, 0, granted.stderr);
 });
 
-/** Counts the word that makes the instructions long, as the person in control sees them. */
+/** Returns how often the word `long` occurs in the instructions that the page shows to the person in control. */
 async function countLongWords(page: Page): Promise<number> {
   const text = await page.getByRole('region', { name: 'The agent says' }).textContent();
   return text?.match(/long/g)?.length ?? 0;
@@ -230,7 +230,7 @@ test('only a site that the application has registered can show the page in a fra
   assert.match(refused.text, /https:\/\/shop\.example.*without \*/);
   const registered = await register([pages.url]);
   assert.equal(registered.status, 200, registered.text);
-  // Stored by an earlier version.
+  // Adds the origins to the database directly, because an earlier version of Berth accepted such origins.
   await queryRows(server, 'update application_identities set origins = origins || $1', [foreign]);
   assert.deepEqual(await policy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])

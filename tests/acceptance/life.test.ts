@@ -34,7 +34,7 @@ const assertRuns = async (id: string): Promise<void> => assert.equal((await serv
 const readEvents = async (id: string, types: string): Promise<SessionEventPage['data']> =>
   (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events?type=${types}`)).body.data;
 
-/** Waits until the server has noticed the disconnect, then advances the clock by the grace period. */
+/** Waits until the server has recorded the disconnect, then advances the clock by the grace period. */
 async function waitOutGracePeriod(id: string): Promise<void> {
   await eventually(
     'the last client to be gone',

@@ -1,5 +1,5 @@
-// Runs the guide docs/guides/operation-receipt.md as it is written: a screenshot over MCP, its cost in credit to the
-// second, its receipt verified without a network, and receipts with one flipped bit.
+// Runs the guide docs/guides/operation-receipt.md as it is written: a screenshot over MCP, its cost in credit (exact to
+// the second), its receipt verified without a network, and receipts with one flipped bit.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

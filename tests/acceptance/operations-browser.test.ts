@@ -115,7 +115,7 @@ test('an operation writes input values into form fields and nowhere else', async
   assert.deepEqual(Object(body.output).fields, { state: 'cancelled', said: `${reason}|s|l` });
   const numbers = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
-  // The rest of the page is the same for all values.
+  // In every request, the field `other` is empty and the HTML of the page is the same.
   const rest = { other: '', html: sent[0]?.html };
   assert.match(String(rest.html), /<title>Order<\/title>/);
   assert.deepEqual(sent, [

@@ -68,8 +68,8 @@ async function createSessionInEach(): Promise<ReadonlyMap<number, CreatedSession
 }
 
 /**
- * Creates a session in the second process. After its restart, a process gets sessions only after the other process has
- * noticed that it is running again.
+ * Creates a session in the second process. A restarted process gets sessions only after the other process has detected
+ * that it is running again.
  */
 async function createSessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;

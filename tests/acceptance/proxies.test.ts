@@ -43,7 +43,7 @@ const httpsProxy = await openHttpProxy(tls);
 const untrustedProxy = await openHttpProxy(untrustedTls);
 const socksProxy = await openSocksProxy();
 const closingProxy = await openHttpProxy();
-/** A proxy that delays or aborts requests when the test asks for it. */
+/** A proxy whose requests a test can delay or abort. */
 const stallingProxy = await openHttpProxy();
 /** Accepts connections and never sends anything. */
 const silentPort = await listening(createServer(() => {}));

@@ -35,7 +35,10 @@ const EXPECTED = {
   timeZone: 'Asia/Tokyo',
   number: '1.234,5',
 };
-/** Shared and service workers are not part of a page. There, headless shell knows only the locale (docs/engines.md). */
+/**
+ * Shared and service workers are not part of a page. There, the list of languages in headless shell is the locale alone
+ * (docs/engines.md).
+ */
 const EXPECTED_OUTSIDE_PAGES = IS_CHROMIUM ? EXPECTED : { ...EXPECTED, languages: 'de-DE' };
 
 const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {

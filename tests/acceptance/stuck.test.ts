@@ -1,5 +1,5 @@
-// Pages whose renderer hangs must not prevent other clients from connecting. Such pages are hidden from clients until
-// they answer.
+// Pages whose renderer hangs must not prevent other clients from connecting. Clients do not see such a page until it
+// responds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';

@@ -176,7 +176,8 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
   await eventually('the person to have control again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
-  // The server must have noticed the disconnect. Otherwise it would renew control while the clock is advanced.
+  // The test waits until the server has handled both disconnects. Otherwise the server would renew control while the
+  // clock is advanced.
   await back.close();
   await eventually(
     'both of their connections to be gone',

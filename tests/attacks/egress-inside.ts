@@ -203,8 +203,8 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
 
 const realMachine = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
 /**
- * In the namespace, all outside addresses are on interfaces of this machine. This makes the policy treat none of them
- * as the machine's own.
+ * In the namespace, all outside addresses belong to interfaces of this machine. With this override, the policy treats
+ * none of them as addresses of the machine itself.
  */
 const machine = { ...realMachine, has: () => false };
 const shut: EgressPolicy = egressPolicy({ allow: [], machine });

@@ -20,7 +20,7 @@ let report: Report;
 
 before(async () => {
   const user = getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  // The namespace disappears with the process, because it has no name under which it could remain.
+  // The network namespace has no name, so the kernel removes it when the process ends.
   const args = [...user, '--net', '--', process.execPath, INSIDE];
   const { stdout } = await promisify(execFile)('unshare', args, {
     timeout: RUN_MS,

@@ -677,7 +677,8 @@ test('an agent that intercepts requests cannot redirect the person who has contr
   await assertNavigationShown('/done');
   act = redirect;
   await assertNavigationFails('/next');
-  // The client enables `Fetch` again, now after the guard of the hand-off. It then gets each request after the guard.
+  // The client enables `Fetch` again, this time later than the guard of the hand-off, so it gets each request after the
+  // guard.
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents);
   act = change;

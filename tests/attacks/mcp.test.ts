@@ -1,4 +1,4 @@
-// Attacks on the MCP endpoint: on sessions of others, by pages that block or flood the driver, and by text of pages in
+// Attacks on the MCP endpoint: access to sessions of others, pages that block or flood the driver, and text of pages in
 // responses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -129,7 +129,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   }
   const [left] = await ownersAmong(both);
   if (left !== one) {
-    // Makes Ada an owner again, as the other tests need.
+    // Makes Ada an owner again, because the other tests need her as an owner.
     await stepUp(two.person);
     const back = await invite(server, two.person, 'ada@example.com', 'owner');
     assert.equal((await acceptInvitation(ada, back)).status, 200);

@@ -113,8 +113,8 @@ test('ffmpeg runs without access to files, network or privileges of the server',
 });
 
 /**
- * Returns the kind and the properties of a process of Chromium; empty for one that has ended or is not part of
- * Chromium.
+ * Returns the kind and the properties of a process of Chromium. The list is empty if the process has ended or is not
+ * part of Chromium.
  */
 function kindAndFacts(pid: number): ReadonlyArray<readonly [kind: string, ProcessFacts]> {
   try {

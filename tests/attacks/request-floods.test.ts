@@ -1,5 +1,5 @@
-// Floods of requests: with a valid key, only requests with that key are refused, and requests with wrong credentials
-// are not counted.
+// Floods of requests. A flood with a valid key causes refusals only for that key. Requests with wrong credentials do
+// not count towards the limit of a valid key.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';

@@ -28,7 +28,7 @@ const TABLE = OPERATION_IDS.filter(id => {
 const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
-/** Operation -> the error status that counts as permitted, because no better response is possible in this test. */
+/** Operation -> the error status that counts as permitted, because the operation cannot succeed in this test. */
 const PERMITTED_STATUSES: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();

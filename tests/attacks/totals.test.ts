@@ -106,7 +106,8 @@ describe('more connections than the server allows', () => {
       const sockets = new Set<Socket>();
       let closed = 0;
       const isFull = (): boolean => server.log().some(line => line.includes('"event":"http.connections_full"'));
-      // On a slow machine the first connections, which send nothing, time out before the last ones are open.
+      // Opens more connections than the limit, because on a slow machine the first ones, which send nothing, time out
+      // before the last ones are open.
       for (let count = 0; count < 3 * CONNECTIONS_MAX; count++) {
         const socket = connect(Number(port), hostname)
           .on('error', () => {})

@@ -1,6 +1,6 @@
-// Pages that try to get a credential of another origin get nothing: not directly, after a redirect, in frames, by lying
-// about their origin, or by a navigation that races with the step. No client can reach a session into which credentials
-// are typed.
+// Pages that try to get a credential of another origin get nothing, whether they try directly, after a redirect, in
+// frames, by lying about their origin, or by a navigation that races with the step. No client can reach a session into
+// which credentials are typed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';

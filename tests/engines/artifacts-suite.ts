@@ -194,7 +194,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const key = newKey();
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };
-      // Measures memory in use, not garbage that was not collected yet.
+      // Collects garbage before each measurement, so that only memory in use is counted.
       let since = 0;
       const note = (bytes: number): void => {
         since += bytes;

@@ -217,7 +217,7 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
 async function endConnection(trx: Db): Promise<void> {
   const { rows } = await trx.executeQuery<{ pid: number }>(pidQuery());
   await admin.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
-  // The connection notices its end at the next statement, which is the commit.
+  // The end of the connection is detected at the next statement, which is the commit.
 }
 
 const pidQuery = () => db.selectNoFrom(({ fn }) => fn<number>('pg_backend_pid').as('pid')).compile();

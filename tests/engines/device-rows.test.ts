@@ -63,7 +63,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
   applicationIds: [],
 });
 
-/** Decides to redeem the authorization if it is approved, regardless of the interval. */
+/** Decides to redeem the authorization if it is approved, regardless of the polling interval. */
 const redeem =
   (account: AccountId) =>
   (row: DeviceRow | undefined): TokenRequestEffect =>

@@ -69,7 +69,7 @@ test('the resolver does not wait for an address family whose query gets no respo
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
-  // The AAAA query is answered only now, when nothing waits for the answer anymore.
+  // The AAAA query is answered only now, after the resolver has stopped waiting for it.
   late.resolve({ addresses: [] });
 });
 

@@ -273,7 +273,7 @@ test('the proxy closes both sides of a tunnel when a reset follows a half-close'
   const fixture = await openFixture(t, { ports: [ending, port], limits: { connectionsMax: 1 } });
   const outsideFirst = await Wire.tunnel(fixture, `a.test:${ending}`);
   await outsideFirst.ended();
-  // After the end of a connection, a reset is noticed only when writing.
+  // After the server has ended its side of the connection, a reset is detected only by a write.
   const writing = setInterval(() => outsideFirst.socket.write('x'), 5);
   await outsideFirst.closed().finally(() => clearInterval(writing));
   await assertStillWorks(fixture, port);

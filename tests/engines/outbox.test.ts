@@ -92,7 +92,7 @@ describe('the outbox', () => {
     const outbox = open(disk);
     const [first, second] = [newKey(), newKey()];
     const taken = { key: first, staged: await stage(Buffer.from('a')) };
-    // PostgreSQL stores no text with this character.
+    // PostgreSQL text cannot contain a NUL character, so this call fails.
     await assert.rejects(outbox.post(app, taken, { key: second, staged: '\0' }));
     assert.equal((await outbox.waiting(app, [first, second])).size, 0);
     await outbox.post(app, taken, { key: second, staged: await stage(Buffer.from('b')) });

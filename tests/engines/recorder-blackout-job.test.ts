@@ -16,7 +16,7 @@ function makeJpeg(size: string): Buffer {
   return stdout;
 }
 
-/** The CPU time of this thread. */
+/** Runs the work. Returns its result and the CPU time that this thread used for it. */
 async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: number }> {
   const before = process.threadCpuUsage();
   const result = await work();

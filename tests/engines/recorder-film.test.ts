@@ -144,7 +144,7 @@ test('the full lifetime of a page that has a single late frame is recorded', asy
 test('one minute is recorded with the exact duration in the segments and the MP4 file, and each color is shown at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const images = colours.map(colour => frameOf(colour, LARGE));
-  // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
+  // Changes at irregular times, pauses of 7 s to 14 s, and a change at the end. The first frame arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await recordFilm(join(makeFolder(), 'page'), shown, MINUTE_MS);
@@ -406,7 +406,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
     reportShortfall: () => {},
   });
   recording.recordPage(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
-  // The clock also runs by itself, so there may be more segments on a slow machine.
+  // The test clock also advances in real time, so there may be more segments on a slow machine.
   const hasSegments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const advanceToSegments = async (count: number): Promise<void> => {
@@ -421,7 +421,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
   assert.ok(before >= 3);
   clock.advance(6_000);
   await eventually('the next segment', () => stored.length > before);
-  // If nobody has watched for a long time, at most five segments wait before they are encoded.
+  // If the recording has not been watched for a minute, at most five segments are held back before they are encoded.
   clock.advance(61_000);
   await eventually('the segments of that minute', () => stored.length >= before + 6);
   assert.deepEqual(

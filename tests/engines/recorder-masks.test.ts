@@ -18,7 +18,7 @@ import { jailedHelper } from '../harness/helpers.ts';
 import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Only fields are magenta. What must be visible is blue. */
+/** Fields are magenta, and content that must stay visible is blue. */
 const LOOKS =
   'input{background:#f0f;border:0;outline:0;width:200px;height:40px;color:#fff} i{display:block;width:300px;height:60px;background:#00f}';
 const FIELD = '<input id="p" type="password" value="correct horse">';
@@ -131,8 +131,8 @@ const COVERED_PIXELS_MAX = (200 + 16) * (40 + 16);
 pages.set('/around', html(AROUND));
 
 /**
- * Whether only the field is masked. While fields are moving, for example after a navigation, more is black, and the
- * page is then captured again.
+ * Whether only the field is masked. While fields are moving, for example after a navigation, a larger area is masked,
+ * and the page is then captured again.
  */
 const isTightlyMasked = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;

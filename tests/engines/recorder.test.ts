@@ -317,8 +317,8 @@ test('the final page after a series of navigations between sites is recorded', a
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'going');
   await eventually('a picture', () => sink.begun.has(0));
-  // Alternates between two sites, so that each navigation uses a new process. A screencast that begins during such a
-  // change is refused.
+  // Alternates between two sites, so that each navigation uses a new process. A screencast that begins while the
+  // process changes is refused.
   for (let n = 0; n < GOING; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);

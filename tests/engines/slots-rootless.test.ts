@@ -1,5 +1,5 @@
 // Runs two suites in a process of an ordinary user that this test creates: the suite for the slots engine, and the
-// suite for the profiles that the jails of these slots pack.
+// suite for profiles, which are packed in the jails of these slots.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

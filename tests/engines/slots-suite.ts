@@ -1,5 +1,5 @@
 // Tests for every kind of slots, and tests only for the jail. slots.test.ts and slots-rootless.test.ts run them for
-// each kind. tests/attacks tests attacks by clients of a browser.
+// each kind. Attacks by clients of a browser are tested in tests/attacks.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -243,7 +243,7 @@ export function slotsSuite(form: Form): void {
           box,
           `require('fs').writeFileSync(${JSON.stringify(join(box.folderInBox, name))}, Buffer.alloc(${bytes}, 1)); return 'written'`,
         );
-      // Writes beyond a hole in a sparse file, so that the disk space in use does not show the size.
+      // Writes one byte after a hole in a sparse file, so that the file is large but uses little disk space.
       const sparseWrite = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
         fs.writeSync(file, 'x', ${65 * MIB})`;
       await assert.rejects(runInGuest(box, sparseWrite), /EFBIG/);
@@ -665,7 +665,7 @@ export function slotsSuite(form: Form): void {
   });
 }
 
-// ---- the server to be killed ----------------------------------------------------------------------------------------------
+// ---- the server process that tests kill -----------------------------------------------------------------------------
 
 interface Keeper {
   readonly session: SessionId;

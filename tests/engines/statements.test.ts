@@ -1,4 +1,4 @@
-// Limits the number of statements that a request sends to PostgreSQL. Each is a round trip after the previous one. The
+// Limits the number of statements that a request sends to PostgreSQL, because most of them cost a round trip. The
 // limits are counts, which do not depend on the speed of the machine. For a create, only the statements that place the
 // session are counted. Calls are repeated, and the one with the fewest statements counts, because background tasks add
 // their own.

@@ -149,7 +149,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const late = await place(b, hostId);
         assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
         assert.ok('full' in (await place(a, hostId, second)));
-        // two slots are free, one for each of the first two creates in the queue
+        // The two free slots are for the first two creates in the queue, `first` and `third`.
         await assertPlaced(place(b, hostId, third));
         assert.deepEqual(await order(), [first.place, second.place]);
         const { id } = await assertPlaced(place(a, hostId, first));

@@ -1,5 +1,5 @@
-// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's server. Data keys are
-// added while the master key is being changed.
+// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's server. One test adds data
+// keys while the master key is being changed.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';

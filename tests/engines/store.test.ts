@@ -42,7 +42,10 @@ import {
 interface Place {
   readonly options: StoreOptions;
   postmaster(): number;
-  /** Kills the postmaster with SIGKILL. The owner of the postmaster restarts it. */
+  /**
+   * Kills the postmaster with SIGKILL. The store restarts an embedded postmaster, and the fixture restarts that of an
+   * operator.
+   */
   crash(): Promise<void>;
   /** The operator's login, for SQL statements that the store does not offer. */
   readonly login: pg.ClientConfig;

@@ -34,8 +34,8 @@ const token = await ownerToken(one);
 const SESSIONS = '/v1/browsers/sessions';
 
 /**
- * Asserts that the second server refuses a credential before its cache entry expires, if both servers have accepted it
- * and it was then revoked at the first.
+ * Both servers accept the credential, and then it is revoked on the first one. Asserts that the second server refuses
+ * the credential before its cache entry expires.
  */
 async function assertForgotten(
   statusAt: (server: typeof one) => Promise<number>,

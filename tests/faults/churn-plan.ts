@@ -24,7 +24,7 @@ const KILL_WITHIN_MS = 300;
 export interface PlanOptions {
   readonly seed: number;
   readonly cycles: number;
-  /** One of every `killEvery` cycles kills a process. */
+  /** On average, one of `killEvery` cycles kills a process. */
   readonly killEvery: number;
   /** One of every `restartEvery` cycles kills the server. If absent, the server is never killed. */
   readonly restartEvery?: number;

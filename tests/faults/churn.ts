@@ -1,6 +1,6 @@
-// Creates, drives and releases sessions, several at the same time, while browsers, parts of them, jails and the server
-// itself are killed. An error is tolerated only in a cycle in which something was killed, and every session must end
-// with a reason that the kill explains. At the end, the kernel's tables are searched for leftovers.
+// Creates, drives and releases sessions, several at the same time, while browsers, single processes of browsers, jails
+// and the server itself are killed. An error is tolerated only in a cycle in which something was killed, and every
+// session must end with a reason that the kill explains. At the end, the kernel's tables are searched for leftovers.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../../contract/sessions.ts';

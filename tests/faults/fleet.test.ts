@@ -76,8 +76,7 @@ const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession>
   );
 
 /**
- * Creates sessions one after another, because a machine with two processors does not start ten browsers sooner
- * concurrently.
+ * Creates sessions one after another, because concurrent starts would not be faster on a machine with two processors.
  */
 async function sessionsOn(host: TestServer, count: number): Promise<CreatedSession[]> {
   const sessions: CreatedSession[] = [];
@@ -91,7 +90,7 @@ async function record({ connectUrl }: CreatedSession): Promise<CdpClient> {
   return client;
 }
 
-/** Asserts that all sessions end as lost, according to the third host. */
+/** Asserts that the third host reports all sessions as ended with the reason host_lost. */
 async function assertLost(t: TestContext, sessions: readonly CreatedSession[], since: number): Promise<void> {
   for (const { id } of sessions) {
     const { status, endReason } = await three.waitUntilEnded(id, LOST_WITHIN_MS);
@@ -114,7 +113,7 @@ async function reportWhenClosed(
   t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${seconds(since)}`);
 }
 
-/** Returns the result of a request about the session, which only its host can handle. */
+/** Sends a request that only the host of the session can handle. Returns the status and the error code. */
 async function debugOf(session: CreatedSession | undefined): Promise<string> {
   const { status, body, text } = await three.api('GET', `${SESSIONS}/${session?.id}/debug`);
   assert.ok([409, 503].includes(status), text);

@@ -27,8 +27,8 @@ const release = (id: string): Promise<boolean> =>
     () => false,
   );
 
-// The moments range from before the row is written until after most browsers have responded. A release takes about a
-// tenth of that time.
+// The times range from before the rows are written until after most browsers have responded. A release takes about a
+// tenth as long as a create.
 for (const afterMs of [20, 200, 600])
   test(`every row is correct after the server is killed ${afterMs} ms after creates and releases were sent`, async () => {
     const round = `after ${afterMs} ms`;

@@ -1,6 +1,6 @@
-// Agents that work through the proxy of a fleet while something happens to its hosts. Each agent repeatedly creates a
-// session, evaluates an expression in its page, reads the session and releases it. Each request must succeed, and no
-// session may be lost. Patient agents repeat requests that were answered with 503 or cut off, as the SDK does.
+// Agents that work through the proxy of a fleet while hosts are drained, stopped or restarted. Each agent repeatedly
+// creates a session, evaluates an expression in its page, reads the session and releases it. Each request must succeed,
+// and no session may be lost. Patient agents repeat requests that were answered with 503 or cut off, as the SDK does.
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../contract/sessions.ts';
@@ -43,7 +43,8 @@ export class Traffic {
   }
 
   /**
-   * Stops the agents. `repeated` lists the status codes of the responses that caused an agent to send a request again.
+   * Stops the agents. `repeated` lists the reason for each repeated request: the error code of the response, or a
+   * connection error.
    */
   async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
     this.#isOver = true;

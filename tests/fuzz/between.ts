@@ -1,5 +1,6 @@
 // A Chromium whose pipe passes through this process, so that its messages to the server can be changed and others
-// inserted. If requested, a script that starts the real Chromium connects Chromium to the FIFOs of this process.
+// inserted. BERTH_CHROMIUM is a script that starts the real Chromium, with the FIFOs of this process for an intercepted
+// session.
 import { execFileSync } from 'node:child_process';
 import {
   constants,

@@ -1,4 +1,5 @@
-// Runs batches of hostile values through every entrance, checks after each that nothing else was affected, and reports.
+// Runs batches of hostile values through every entrance. After each batch, checks that the server is still running and
+// that the session of another application was not affected. Reports the results.
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -43,7 +44,7 @@ export interface BatchPlan {
 }
 
 export interface FuzzOptions {
-  /** Length of the longest texts and depth of the deepest nesting. */
+  /** Scales the length of the longest texts and the depth of the deepest nesting. */
   readonly repeats: number;
   readonly recordSession: boolean;
 }
@@ -102,8 +103,8 @@ export class Fuzz {
   }
 
   /**
-   * Runs one batch and checks that nothing else was affected. The error of a failed batch contains the plan for
-   * repeating it.
+   * Runs one batch, and checks that the server is still running and that the session of another application was not
+   * affected. The error of a failed batch contains the plan for repeating it.
    */
   async batch({ entrance, seed, count }: BatchPlan): Promise<void> {
     const { world } = this;

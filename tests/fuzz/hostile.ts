@@ -113,7 +113,7 @@ const OBJECTS = [
 
 export class HostileValues {
   #state: number;
-  /** Length of the longest text and depth of nesting. Small values make a batch quick. */
+  /** Scales the length of the longest text and the depth of nesting. Small values make a batch quick. */
   readonly #repeats: number;
 
   constructor(seed: number, repeats: number) {

@@ -48,7 +48,7 @@ export function plausible({ type, enum: words }: Described, hostile: HostileValu
   return type === 'object' ? {} : hostile.pick(['1', 1]);
 }
 
-/** Returns parameters for the method, one of which is hostile. `turn` selects it. */
+/** Returns parameters for the method, one of which is hostile. `turn` selects the hostile one. */
 export function hostileParams({ parameters }: Method, turn: number, hostile: HostileValues): Record<string, unknown> {
   const chosen = parameters[turn % Math.max(1, parameters.length)];
   const params: Record<string, unknown> = {};

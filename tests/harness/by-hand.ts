@@ -18,8 +18,8 @@ const EXIT_MS = 60_000;
 /** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
 /**
- * Switches that are left out. The last switch saves processor time only, and nobody who starts Chromium by hand would
- * set it. The same applies to SPARE_RENDERER.
+ * Switches that are left out. The last one only saves CPU time and would not be set for a Chromium that is started by
+ * hand. SPARE_RENDERER is removed for the same reason.
  */
 const EXCLUDED_SWITCHES = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 

@@ -1,5 +1,5 @@
-// The cells of the table in tests/acceptance/clients.test.ts: the context, the way in which pages are opened, and the
-// pages. What a client received is kept in tracks, so that two browsers can be compared.
+// The cells of the table in tests/acceptance/clients.test.ts, and the pages that they open. A cell combines a context
+// with a way of opening pages. What a client received is recorded in tracks, so that two browsers can be compared.
 import type { KnownDifferences } from './known-differences.ts';
 
 export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;

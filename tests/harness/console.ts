@@ -101,7 +101,7 @@ export class WatchedPage {
     });
   }
 
-  /** Shows the page in another window size of the same device and in this color scheme, without transitions. */
+  /** Sets the window size and the color scheme of the page, and ends its transitions. */
   async setDisplay({ width, height, colours }: DisplaySettings): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 const PRESSES_MAX = 400;
 /**
  * Number of presses sent together, because a round trip for each press takes longer than the press. Presses after the
- * end change nothing.
+ * end of the walk have no effect.
  */
 const PRESSES_AT_ONCE = 20;
 const TAB = { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 } as const;

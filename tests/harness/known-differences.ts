@@ -7,7 +7,7 @@ const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
 const HEADING = '## What differs from a Chromium of your own';
 /**
  * Matches a row of the list: events and one of their fields, an optional value, and the sessions in which they differ.
- * If the row has a value, Berth causes the whole event.
+ * If the row has a value, Berth itself causes each event with that value.
  */
 const ROW =
   /^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| `([\w.-]+)(?:: ([^`]+))?` \| (every session|with a recording|with a log or a recording) \|/;

@@ -8,7 +8,7 @@ const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
 const SHOWN_CHARACTERS = 300;
 
-/** Returns the leftovers of sessions by id, except for sessions in `keep`. */
+/** Returns the leftovers of all sessions except those whose ids are in `keep`. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const isSpared = (text: string): boolean => [...keep].some(id => text.includes(id));
   const mountOf = mountsOfSessions(`${dataDir}/sessions/`);

@@ -1,5 +1,5 @@
-// A program that acts as a viewer of a live view. It uses the protocol of the page over its WebSocket and records the
-// messages.
+// A program that acts as a viewer of a live view. It uses the protocol of the live view page over a WebSocket and
+// records the messages.
 import { WebSocket } from 'ws';
 import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { eventually } from './until.ts';

@@ -103,7 +103,7 @@ export class PlaywrightDriver implements Driver {
   }
 }
 
-/** Listens until the returned function is called. */
+/** Records events of the context and its pages until the returned function is called. */
 function listen(context: BrowserContext, cell: Cell, notes: TrackRecorder): () => void {
   const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
     if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
@@ -113,7 +113,7 @@ function listen(context: BrowserContext, cell: Cell, notes: TrackRecorder): () =
       notes.add('pages', 'page');
       page.on('close', () => notes.add(`life ${trackNameOf(page.url())}`, 'close'));
       page.on('crash', () => notes.add(`life ${trackNameOf(page.url())}`, 'crash'));
-      if (cell.way !== 'page') return; // the page may be finished before Playwright reports it
+      if (cell.way !== 'page') return; // the page may have loaded before Playwright reports it
       page.on('domcontentloaded', () => notes.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
       page.on('load', () => notes.add(`life ${trackNameOf(page.url())}`, 'load'));
     },

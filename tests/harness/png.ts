@@ -1,4 +1,4 @@
-// Reads the pixels of a PNG as browsers write screenshots: 8 bits per channel, RGB or RGBA, not interlaced.
+// Reads the pixels of a PNG in the format of browser screenshots: 8 bits per channel, RGB or RGBA, not interlaced.
 import assert from 'node:assert/strict';
 import { inflateSync } from 'node:zlib';
 

@@ -71,7 +71,7 @@ type LookupCallback = (
   family?: number,
 ) => void;
 
-/** Calls back in the formats of `dns.lookup` that are used here. */
+/** Supports the two callback forms of `dns.lookup` that are used here. */
 const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallback): void => {
   if (name !== HIDDEN_HOST)
     callback(Object.assign(new Error(`the test proxy cannot resolve ${name}`), { code: 'ENOTFOUND' }), '', 4);

@@ -107,7 +107,7 @@ export class PuppeteerDriver implements Driver {
   }
 }
 
-/** Listens until the returned function is called. */
+/** Records events of the context until the returned function is called. */
 function listen(context: BrowserContext, notes: TrackRecorder): () => void {
   const onCreated = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
   const onDestroyed = (target: PuppeteerTarget): void =>

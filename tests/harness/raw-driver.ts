@@ -1,5 +1,5 @@
-// The raw CDP driver for the comparison of clients (client-cells.ts). It enables what stock clients enable and records
-// the events of each target. Values that identify this run, times and durations are left out.
+// The raw CDP driver for the comparison of clients (client-cells.ts). It enables the CDP domains that stock clients
+// enable, and records the events of each target. Values that identify this run, times and durations are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,
@@ -27,7 +27,7 @@ const RUN_SPECIFIC_FIELDS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Ids of targets are recorded as their names. */
+/** The ids in these fields are recorded as the names of the targets. */
 const TARGET_ID_FIELDS: ReadonlySet<string> = new Set(
   'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
 );

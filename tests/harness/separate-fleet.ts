@@ -1,6 +1,6 @@
 // A fleet as `npm run fleet` starts it: three hosts, each in its own network namespace, one PostgreSQL and one S3 store
-// in namespaces of their own, and a proxy that passes each new connection to the next host that accepts it. Its network
-// can be cut anywhere. Needs root.
+// in namespaces of their own, and a proxy that passes each new connection to the next host that accepts it. A test can
+// disconnect each host and the store, and block the responses of the database to a host. Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -270,7 +270,9 @@ export class TestServer {
     });
   }
 
-  /** The address of metrics and readiness. Throws if the server has not started. */
+  /**
+   * The base URL of the operator's listener, which serves metrics and readiness. Throws if the server has not started.
+   */
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
     if (record.pid !== this.pid) throw new Error('server.json was written by another process than this server');
@@ -375,7 +377,9 @@ export class TestServer {
     );
   }
 
-  /** If the last process was killed, runs `berth stop`, because its warm browsers are waiting for a successor. */
+  /**
+   * Runs `berth stop` unless the last process exited with code 0, because the browsers of a killed server keep running.
+   */
   async #sweepAfterKill(): Promise<void> {
     if (this.#child?.signalCode === null && this.#child.exitCode === 0) return;
     const { code, stderr } = await this.berth('stop');

@@ -23,7 +23,7 @@ export async function openSlowLink(port: number, bitsPerSecond: number): Promise
       sockets.add(socket);
       socket.setNoDelay(true).on('error', () => {}); // the 'close' event follows
     }
-    // Only the timer reads, so bytes beyond the bandwidth stay with the server.
+    // Only this timer reads, so that backpressure limits the server to the bandwidth.
     const tick = setInterval(() => {
       const bytes: Buffer | null = server.read(Math.min(bytesPerTick, server.readableLength));
       if (bytes === null) return;

@@ -82,7 +82,7 @@ function checkResponse(response: ServerResponse): void {
   });
 }
 
-// ---- upgrades, which are answered by hand --------------------------------------------------------------------------
+// ---- upgrades, whose responses are written to the socket ------------------------------------------------------------
 
 function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
   const { method = '', url = '' } = request;

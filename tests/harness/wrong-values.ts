@@ -39,7 +39,7 @@ const EXTRA_FIELD = 'noSuchField';
 
 /** All invalid variants of a value of the schema, including nested fields. */
 export function invalidValues(schema: TSchema): InvalidValue[] {
-  const shape = schema as Shape; // a schema is JSON
+  const shape = schema as Shape; // a TypeBox schema is a JSON Schema object
   return [...invalidValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
 

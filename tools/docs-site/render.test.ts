@@ -7,7 +7,7 @@ import { render } from './render.ts';
 const SCRIPT = '<script>alert(1)</script>';
 const IMAGE = '<img/src=x/onerror=alert(1)>';
 
-/** Every place of a document in which an author can write markup. */
+/** A document with hostile markup in every place where an author can write text. */
 const HOSTILE = [
   `# Title ${SCRIPT} ${IMAGE}`,
   `## Section ${SCRIPT} "><b id=x>`,

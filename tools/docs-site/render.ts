@@ -1,5 +1,5 @@
-// Renders a document as HTML: anchors on headings, links between documents as links between pages, code in fields that
-// can be copied. HTML in a document is shown as text: only Markdown becomes HTML.
+// Renders a document as HTML: anchors on headings, links between documents as links between pages, code blocks with a
+// copy button. HTML in a document is shown as text: only Markdown becomes HTML.
 import { posix } from 'node:path';
 import markdownIt, { type Token } from 'markdown-it';
 import { escapeHtml, highlightCode } from './colours.ts';

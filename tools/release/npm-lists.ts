@@ -32,7 +32,7 @@ export function billOfMaterials(root: string, manifest: Manifest, commit: Commit
   return `${JSON.stringify({ ...list, serialNumber }, null, 2)}\n`;
 }
 
-/** A UUID of version 8: its bits are those of a digest. */
+/** Returns a UUID of version 8 that is made from the SHA-256 digest of the text. */
 function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

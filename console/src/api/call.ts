@@ -101,7 +101,7 @@ async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promi
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    // An error that occurred while getting the credential is shown unchanged.
+    // An abort, and an error of the API while getting the credential, are thrown unchanged.
     if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(
       0,

@@ -47,7 +47,7 @@ export function accountHeaders(): Record<string, string> {
   return text === undefined ? {} : { authorization: `Bearer ${text}` };
 }
 
-/** Asks the service whether this browser has a person's cookie. */
+/** Checks with a request whether this browser has the cookie of a person who is signed in. */
 export async function detectHumanSession(): Promise<void> {
   if (currentSignIn !== 'unknown') return;
   const response = await fetch('/v1/account').catch(() => undefined);
@@ -160,7 +160,7 @@ async function renewKey(app: string, formerKey: ConsoleKey | undefined): Promise
     if (pendingKeys.get(app) !== promisedKey) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
-    // Its connections stay open, because a live view may use them.
+    // The connections of the former key stay open, because a live view may use them.
     if (formerKey) void revokeKey(app, formerKey.id, false);
     return key;
   } finally {

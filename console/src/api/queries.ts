@@ -151,7 +151,10 @@ export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocatio
 
 const WAITING_MAX = 100;
 const HISTORY_PER_PAGE = 50;
-/** For users who signed in with a token. For a person, live-inbox.ts also refetches the lists after every change. */
+/**
+ * The polling interval of the waiting items, for users who signed in with a token. For a person, live-inbox.ts also
+ * refetches the lists of the inbox after every change.
+ */
 const INBOX_EVERY_MS = 30_000;
 
 /** All waiting items, including those that other people must act on. */
@@ -363,7 +366,10 @@ export const sessionSearchQuery = (app: string, searchWords: string) =>
   });
 
 const PICTURE_EVERY_MS = 10_000;
-/** The last picture of a session is stored soon after its end, or never. */
+/**
+ * The maximum number of reads of the last picture of a session, which is stored soon after the end of the session, or
+ * never.
+ */
 const LAST_PICTURE_READS_MAX = 10;
 const LAST_PICTURE_EVERY_MS = 2_000;
 
@@ -384,7 +390,7 @@ export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
     retry: false,
   });
 
-/** A compatibility route, which the operator may have turned off. */
+/** Not retried, because this is a compatibility route, which the operator may have turned off. */
 export const usageQuery = (app: string) =>
   queryOptions({
     queryKey: ['usage', app],

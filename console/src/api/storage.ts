@@ -1,5 +1,5 @@
-// Stores values of these pages in the browser. If a page is in a frame of another site, some browsers refuse to store
-// anything. The values are then kept in memory until the page is closed.
+// Browser storage for the console and for the hand-off page. If a page is in a frame of another site, some browsers
+// refuse to store anything. The values are then kept in memory until the page is closed.
 type KeyValueStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export const localStore: KeyValueStore = storageOrMemory(() => localStorage);

@@ -27,7 +27,7 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
       let loadedLogs = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
       for (let hasMore = true; hasMore && loadedLogs.logs.length < LOGS_SHOWN_MAX; ) {
         const nextLogs = await readNext(app, id, loadedLogs, signal);
-        // In a running session, the next poll reads the remaining entries.
+        // While the session is running, one list page is read per poll. The next poll reads the entries that follow.
         hasMore = !isOpen && nextLogs.after !== loadedLogs.after;
         loadedLogs = nextLogs;
       }
@@ -46,7 +46,7 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   return result;
 }
 
-/** Reads the next page of the log, and returns the known entries with those of the page. */
+/** Reads the next entries of the log, and returns the previous entries together with the new ones. */
 async function readNext(app: string, id: string, previousLogs: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
   const query = previousLogs.after === undefined ? {} : { after: previousLogs.after };
   const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });

@@ -12,7 +12,7 @@ export interface ParseFailure {
   readonly offset: number;
 }
 
-/** A problem in a text. */
+/** A problem in the text of a form field. */
 export interface PlacedProblem {
   readonly message: string;
   /** The position of the problem in the text. Absent if the problem has no position. */
@@ -46,7 +46,7 @@ export function offsetOf({ places }: ParsedJson, path: readonly string[]): numbe
 
 export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
-/** `steps[0].do` and `steps.0.do` are the same path. */
+/** Returns the parts of a path. `steps[0].do` and `steps.0.do` are the same path. */
 export const partsOf = (path: string): string[] =>
   path
     .replaceAll(/\[(\d+)\]/g, '.$1')

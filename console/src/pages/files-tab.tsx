@@ -11,7 +11,7 @@ import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 const DOWNLOADS_MAX = 100;
-/** Links are renewed well before they expire. */
+/** The interval at which links are renewed, well before they expire. */
 const LINK_RENEWAL_MS = 3_600_000;
 
 export function FilesTab({

@@ -6,7 +6,8 @@ import { historyOf } from './inbox-history.ts';
 
 const at = (minute: number): string => new Date(minute * 60_000).toISOString();
 const action = (minute: number, status = 'approved') =>
-  ({ jobId: `a${minute}`, createdAt: at(minute), status }) as ApplicationAction; // The fields that historyOf reads.
+  // Contains only the fields that historyOf reads.
+  ({ jobId: `a${minute}`, createdAt: at(minute), status }) as ApplicationAction;
 const handoff = (minute: number, more: Partial<Handoff> = {}) =>
   ({ id: `h${minute}`, createdAt: at(minute), endedAt: at(minute), origin: 'api', ...more }) as Handoff;
 

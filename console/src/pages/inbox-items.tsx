@@ -1,5 +1,5 @@
-// Items that are waiting. An item for the user of the page is shown with everything that is needed to decide it. An
-// item for other people is one line.
+// The waiting items of the inbox. An item on which the user can act is shown with everything that the decision
+// requires. An item for other people takes one line.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

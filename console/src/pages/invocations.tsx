@@ -75,7 +75,7 @@ function Filters({
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
   const { data: operationIds = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
   const { operation } = filters;
-  // A deleted operation still has invocations, so it remains in the choice while it is selected.
+  // A deleted operation can still have invocations, so it remains an option of the filter while it is selected.
   const operations =
     operation === undefined || operationIds.includes(operation) ? operationIds : [operation, ...operationIds];
   const apply = (change: Readonly<Record<string, string>>): void => {

@@ -18,7 +18,7 @@ import { SecretDialog } from '../ui/reveal.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 
-/** Strongest last. */
+/** Roles with their labels, from the one with the fewest rights to the one with the most. */
 const ROLES = [
   ['viewer', 'Viewer: reads everything'],
   ['developer', 'Developer: also issues agent keys'],

@@ -1,4 +1,5 @@
-// The snippet, with examples and the snippets that the user has saved. Tab moves the focus, as in any text field.
+// The editor for a snippet, with a list of examples and of the snippets that the user has saved. Tab moves the focus,
+// as in any text field.
 import { useId, useState } from 'react';
 import { Button } from '../ui/button.tsx';
 import { Panel } from '../ui/page.tsx';

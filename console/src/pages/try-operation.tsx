@@ -165,7 +165,8 @@ async function callOnce(app: string, operationId: string, input: InvokeOperation
       body: { input },
     });
   } finally {
-    // The key expires by itself. An error here must not hide the outcome of the call.
+    // A failed revocation is ignored, because the key expires anyway, and the error must not hide the outcome of the
+    // call.
     await call('revokeAgentKey', { params: { appId: app, keyId: id } }).catch(() => undefined);
   }
 }

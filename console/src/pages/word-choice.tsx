@@ -1,4 +1,4 @@
-// List filters whose choices are shown as words.
+// Filters for lists, as select elements in which each value has a label.
 import { Choice } from '../ui/choice.tsx';
 import { SINCE } from './session-filters.ts';
 
@@ -8,7 +8,7 @@ interface Props {
   readonly choose: (value: string) => void;
   readonly any: string;
   readonly onPointerOrFocus?: () => void;
-  /** Each value, and the word that is shown for it. */
+  /** Each value with its label. */
   readonly words: ReadonlyArray<readonly [value: string, word: string]>;
 }
 

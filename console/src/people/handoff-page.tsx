@@ -31,8 +31,8 @@ const LEASE_END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_cr
 export function HandoffPage() {
   const [handoffLink] = useState(takeHandoffLink);
   const state = useSyncExternalStore(onSignInChange, signInState);
-  // Protects against clickjacking: a site that frames this page could make members press what they do not see. Framing
-  // is allowed for a person who has a link, because this person got the link from that site.
+  // Protects against clickjacking: a site that frames this page could make members click what they do not see. Framing
+  // is allowed for a person who has a link, because the site that frames the page gave the person that link.
   if (handoffLink.secret === undefined && isFramed)
     return (
       <CenteredPage title="Open this page in its own window" about="Members cannot sign in inside another site." />

@@ -1,4 +1,4 @@
-// /signin: the page to which other pages send people to sign in, and which the link that sets up an account opens.
+// /signin: the sign-in page, to which other pages redirect. The link that sets up an account also opens this page.
 import { useState } from 'react';
 import { nextPage } from './next-page.ts';
 import { SetUpAccount } from './set-up-account.tsx';

@@ -102,7 +102,7 @@ const CLOCK_FORMAT = new Intl.DateTimeFormat(undefined, {
 /** The time in the time zone of this browser, with the name of the time zone. */
 export const fullTime = (time: string): string => FULL_FORMAT.format(new Date(time));
 
-/** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */
+/** Formats as `2026-11-23 10:51:02 UTC`, for tooltips. Users can compare this form with logs. */
 export const utcTime = (time: string): string => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The exact time, with UTC as a tooltip. */

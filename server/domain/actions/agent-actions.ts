@@ -45,7 +45,7 @@ export interface AgentActionsParts {
   readonly content: SealedContent;
   readonly changeFollower: ChangeFollower;
   readonly audit: ActionAudit;
-  /** Absent if the installation has no end users. An end user then cannot approve. */
+  /** Absent if the installation has no end users. An Action that an end user must approve is then refused. */
   readonly endUsers?: EndUsers;
   readonly clock: Clock;
   readonly secret: Secret;

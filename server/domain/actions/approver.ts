@@ -41,7 +41,7 @@ export interface MemberApprover extends VerifiedApprover {
 export interface EndUserApprover extends VerifiedApprover {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
-  /** All names by which agents may name this person. The first name is `endUser`. */
+  /** All pairs of provider and subject by which agents may name this person. The first pair is `endUser`. */
   readonly names: readonly EndUser[];
 }
 

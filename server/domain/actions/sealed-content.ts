@@ -22,7 +22,7 @@ export class SealedContent {
   async open(row: SealedAction): Promise<ActionContent | undefined> {
     if (!row.sealedContent) return undefined;
     const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
-    // The text was written by `seal`, as the digest confirms.
+    // The text was written by `seal`. The comparison with the digest confirms this.
     const content = parseJson(text) as unknown as ActionContent;
     if (digestOfContent(content) !== row.digest)
       throw new Error(`the content of the Action ${row.id} does not match its digest`);

@@ -83,7 +83,7 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
     if (isFault(error)) return holdBack(error.code);
     log.error('action.not_executed', { jobId: id, reason: reason(error) });
     // Without the delay, this Action would be the first one in the next run again, and the Actions after it would never
-    // be executed. If its execution had started, the Action is no longer approved, and is not postponed.
+    // be executed. An Action whose execution has started is no longer approved, so it is not postponed.
     return holdBack('internal');
   }
 }

@@ -60,8 +60,8 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
     ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
   ];
-  // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because both headers
-  // then have the same value.
+  // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because the service
+  // sets it to the same value in both cases.
   const isSetByService = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&

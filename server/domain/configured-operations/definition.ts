@@ -168,8 +168,8 @@ const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation[
 ];
 
 /**
- * Throws for a definition that is too large or contains a number that is too large. Also refuses NUL and half of a
- * surrogate pair, which PostgreSQL cannot store in JSON.
+ * Throws for a definition that is too large or contains a number that is too large. Also refuses NUL and lone
+ * surrogates, which PostgreSQL cannot store in JSON.
  */
 function assertStorable(definition: OperationDefinition): void {
   const text = JSON.stringify(definition);

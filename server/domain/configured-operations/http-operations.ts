@@ -188,8 +188,8 @@ export class HttpOperations {
 }
 
 /**
- * Returns the beginning of a response that is not a success. A response that cannot be read is not kept, because
- * secrets could not be removed from it.
+ * Returns the beginning of an unsuccessful response. A response that cannot be parsed is not kept, because secrets
+ * could not be removed from it.
  */
 function excerptOf(parsedResponse: ResponseOutput): string {
   if ('why' in parsedResponse) return '';

@@ -1,5 +1,5 @@
-// HTTP Message Signatures (RFC 9421) for operations that are configured to sign their calls. Pure. All components are
-// always sent and signed, so that a receiver can require this fixed list.
+// HTTP Message Signatures (RFC 9421) for operations that are configured to sign their calls. Pure. Every signature
+// covers the same components, so that a receiver can require all of them.
 import { createHash } from 'node:crypto';
 
 /** The components, in the order in which they are signed. */
@@ -58,7 +58,7 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
   };
 }
 
-/** Returns the URL for the receiver: without a fragment, the standard port, or the `?` of an empty query. */
+/** Returns the URL as the receiver sees it: without a fragment, the standard port, or the `?` of an empty query. */
 function targetUri(text: string): string {
   const { origin, pathname, search } = new URL(text);
   return `${origin}${pathname}${search}`;

@@ -5,7 +5,7 @@ import type { OperationDefinition } from './definition.ts';
 
 type Retention = OperationDefinition['retention'];
 
-/** How long an output can be read if it is not kept. */
+/** How long an output can be read after the end of the call, if only its digest is kept after that time. */
 const UNRETAINED_OUTPUT_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 

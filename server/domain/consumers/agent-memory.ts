@@ -104,6 +104,6 @@ export class AgentMemory {
 
 const failedOutcome = ({ code, message, details }: Fault): Outcome => ({
   state: 'failed',
-  // All values are strings and numbers.
+  // All values of `details` are strings or numbers.
   error: { code, message, retryable: false, phase: 'during', details: { ...details } as JsonObject },
 });

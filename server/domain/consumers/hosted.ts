@@ -219,7 +219,10 @@ export class Hosted {
     return { ...foundTicket, email };
   }
 
-  /** Returns the consumer with the verified e-mail address, who is created if necessary and if registration is open. */
+  /**
+   * Returns the consumer with the verified e-mail address. If there is none and registration is open, creates the
+   * consumer.
+   */
   async #findOrCreateConsumer(
     { application, identity }: OpenSignIn,
     { email, displayName }: ConsumerTicketRow & { readonly email: string },

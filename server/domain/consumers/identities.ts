@@ -80,8 +80,8 @@ export class Identities {
   }
 
   /**
-   * Returns the public description of how consumers sign in. Undefined if they cannot, or if the application does not
-   * exist.
+   * Returns the public description of how consumers sign in. Undefined if consumers cannot sign in, or if the
+   * application does not exist.
    */
   async publicDescription(appId: string): Promise<ServiceConfig['consumer']> {
     const { store } = this.#parts;

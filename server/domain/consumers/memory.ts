@@ -40,7 +40,7 @@ export interface MemoryParts {
   readonly clock: Clock;
 }
 
-/** A write, by a consumer or an agent. */
+/** A write to the memory of a consumer, by the consumer or by an agent. */
 export interface MemoryWrite extends PutMemory {
   readonly applicationId: ApplicationId;
   readonly consumerId: ConsumerId;

@@ -1,4 +1,4 @@
-// Assembles the domain of consumers.
+// Assembles the consumer domain: sign-in, sessions, profiles, passkeys and memory.
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Vault } from '../../engines/vault/vault.ts';

@@ -47,7 +47,7 @@ export class ContextLoader {
       if (!cookies) continue;
       const tookMs = Math.round(clock.monotonicMs() - beganMs);
       const detail = { contextId: context.id, version: version.version, tookMs };
-      // Not awaited here, because this is written while the browser starts. `take` waits for it.
+      // Not awaited here, so that the browser can start meanwhile. `take` waits for these writes.
       const writesDone = Promise.all([
         uses.recordStart(session.id, version.version),
         this.#recordEvent(session, 'context.restored', detail),

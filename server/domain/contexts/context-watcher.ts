@@ -117,7 +117,7 @@ export class ContextWatcher implements Watcher {
 
   /**
    * Waits for a save of the context that is in progress. If the session saves to the context, records that the session
-   * uses the context, and throws if another session excludes this use.
+   * uses the context. Throws if this session and another session both request exclusive use.
    */
   async #awaitTurn(
     row: ContextRow,
@@ -172,7 +172,9 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
 /** Whether the session ended without an error. The profile of a failed session is not saved. */
 export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
-/** Whether the browser exited by itself, which means that everything was written to its profile. */
+/**
+ * Shuts down the browser. Returns whether it exited by itself, which means that everything was written to its profile.
+ */
 async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
   const exit = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.whenGone).catch(reason);

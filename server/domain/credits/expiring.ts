@@ -1,5 +1,5 @@
-// Gives back the credit that is held for invocations whose outcome stayed unknown, with an audit entry in the same
-// transaction.
+// Gives back the credit that is held for invocations whose outcome stayed unknown, and writes the audit entry in the
+// same transaction.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Audit } from '../audit/audit.ts';

@@ -7,7 +7,10 @@ import type { AccountId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { BY_OPERATOR } from '../audit/by-caller.ts';
 
-/** 2^53 - 1 micro-credits, which is the limit of the database for each book. */
+/**
+ * 2^53 - 1 micro-credits, which is the limit of the database for each book of the ledger, such as `available` or
+ * `promo`.
+ */
 const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 const REASON_CHARACTERS_MAX = 200;
 
@@ -18,8 +21,8 @@ export interface GrantingParts {
 }
 
 /**
- * Grants credit: adds the amount, in micro-credits, to the balance, and books it as `promo`. The reason is kept with
- * the entry and in the audit log.
+ * Grants credit: adds the amount, in micro-credits, to the balance, and records it in the book `promo`. The reason is
+ * kept with the ledger entry and in the audit log.
  */
 export async function grantCredit(
   { store, audit, clock }: GrantingParts,

@@ -85,8 +85,8 @@ export class Approval {
   }
 
   /**
-   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the IP address, and
-   * takes the same work as a hit.
+   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the IP address. The
+   * lookup is the same for a miss and for a hit.
    */
   async #findByUserCode<Found>(
     { accountId, source }: HumanCaller,
@@ -100,7 +100,10 @@ export class Approval {
     return lookupResult;
   }
 
-  /** Returns the granted rights: some or all of the requested scopes, and applications that the person may grant. */
+  /**
+   * Returns the approval: some or all of the requested scopes, and the chosen applications, for which the person must
+   * be allowed to approve devices.
+   */
   async #approvalOf(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));

@@ -25,7 +25,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** Returns the latest time of the previous poll at which a poll at `now` is not too soon. */
+/** Returns the latest time of the previous poll for which a poll at `now` is not too soon. */
 export const latestPreviousPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 

@@ -74,8 +74,8 @@ export class EventService implements Events, Closeable {
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;
       let afterId = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
-      // Reads at least once, because a stream that ends without a read gets the status 204, which clients take for the
-      // end of the session.
+      // Reads at least once, because a stream that ends without a read gets the status 204, which clients interpret as
+      // the end of the session.
       do {
         // The type of the last event is always included, so that a stream that is filtered by other types also ends.
         const readTypes = session && types ? [...types, FINAL_EVENT_TYPE] : types;

@@ -30,7 +30,7 @@ export interface ExtensionsParts {
   readonly unusedDays: number;
 }
 
-/** An uploaded file on local disk. Storing it moves it away from `path`. */
+/** An uploaded file on local disk. When the file is stored, it is moved away from `path`. */
 export interface IncomingPackage {
   readonly fileName: string;
   readonly path: string;

@@ -27,11 +27,11 @@ const INTERRUPTED = 'it was cancelled or interrupted';
  * those.
  */
 const FOLDER_POLL_MS = 1_000;
-/** A file can be missed while Chromium renames it, so it counts as absent only after this many looks. */
+/** A file can be missed while Chromium renames it, so it counts as absent only after it was missed this many times. */
 const LOOKS_BEFORE_ABSENT = 2;
 /**
- * How many times to look for the files of downloads that began while no server was connected. Such a file may appear a
- * little late.
+ * How many times the folder is searched for files of downloads that began while no server was connected. Such a file
+ * may appear after a short delay.
  */
 const UNOBSERVED_LOOKS = 5;
 
@@ -159,8 +159,8 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * Finds downloads that no server observed. A file must be seen twice, because the event of the browser may arrive
-   * shortly after the first look.
+   * Finds downloads that no server observed. A file must be found twice, because the event of the browser may arrive
+   * shortly after the first search.
    */
   async #findUnobserved(): Promise<void> {
     const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };

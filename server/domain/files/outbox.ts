@@ -1,5 +1,6 @@
 // Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues.
-// After that, the file is stored from the row, even if the store is unavailable for long or this process is killed.
+// A task then moves the files that the rows list. It retries until this succeeds, and continues after a restart, so a
+// file is stored even if the store is unavailable for a long time or this process is killed.
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
@@ -14,10 +15,7 @@ import { withTimeout } from '../../kit/wait.ts';
 const UPLOADS_AT_ONCE_MAX = 4;
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/**
- * Time to wait for running uploads on shutdown. Uploads that are still running after that time are repeated by the next
- * process.
- */
+/** Maximum time to wait on shutdown until the aborted uploads have stopped. The next process repeats these uploads. */
 const CLOSE_WAIT_MS = 5_000;
 
 export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -54,7 +52,9 @@ export class Outbox implements Closeable {
     this.#parts.prompt();
   }
 
-  /** Returns the row for a file. The caller inserts the row in its own transaction, and calls `prompt` after it. */
+  /**
+   * Returns the row for a file. The caller inserts the row in its own transaction, and calls `prompt` after the commit.
+   */
   row(applicationId: ApplicationId, outboxFile: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();

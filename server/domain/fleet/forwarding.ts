@@ -28,8 +28,8 @@ export interface PassOptions {
 }
 
 /**
- * `refused`: the host does not admit the create, but another host may, or the same host later. No response was sent.
- * `unreached`: the same as `refused`, because the host does not accept connections.
+ * `refused`: the host does not admit the create, but another host may, or the same host may later. `unreached`: the
+ * host does not accept connections, and another host may admit the create. In both cases, no response was sent.
  */
 export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal };
 

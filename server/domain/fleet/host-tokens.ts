@@ -10,7 +10,10 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
 export const HOST_TOKEN_HEADER = 'x-berth-host-token';
-/** Validity of a token. A host whose clock differs by more than five seconds is refused when it starts. */
+/**
+ * Validity of a token. It is longer than the clock skew between hosts: a host whose clock differs by more than five
+ * seconds is refused when it starts.
+ */
 const VALIDITY_MS = 15_000;
 const TOKEN_CHARS_MAX = 8192;
 

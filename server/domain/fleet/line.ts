@@ -1,6 +1,7 @@
 // The line: the queue of session creates that are waiting in a fleet, one for all hosts. The host to which the caller
-// is connected keeps the place of the create in a row, and tries the create on a host with room when its turn comes.
-// Anything that may allow a create to be admitted is announced to all hosts by NOTIFY, and checked every second.
+// is connected keeps the place of the create in a row, and tries the create on a host with room when its turn comes. A
+// change that may allow a create to be admitted is announced to all hosts by NOTIFY. Each host also checks its waiting
+// creates every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -153,7 +154,7 @@ export class Line implements Closeable {
     await this.#keepLoop;
   }
 
-  /** Ends the wait when its time is over, or when the caller has disconnected. */
+  /** Ends the wait after `waitMs`, or when the caller has disconnected. */
   #limitWait(
     waiter: Waiter,
     waitMs: number,

@@ -66,7 +66,7 @@ function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined
     : [{ path: 'mask', message: `means record=${maskRecord}, but record has another value; omit mask or record` }];
 }
 
-/** Returns the requester. A client without a key id was authenticated by a signing key. */
+/** Returns the requester. A client without a key id was authenticated by the signing key of its session. */
 const requesterOf = (keyId: KeyId | undefined): Requester => ({
   ...{ kind: keyId ? 'agent_key' : 'client', origin: 'cdp' },
   ...(keyId ? { id: keyId } : {}),

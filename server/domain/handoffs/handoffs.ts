@@ -262,7 +262,7 @@ export class Handoffs {
     const existingRow = isUuid(id)
       ? await this.#parts.store.handoffs.get(appId as ApplicationId, id as HandoffId)
       : undefined;
-    // The error is the same whether the lease token was once valid or never.
+    // The error does not reveal whether the lease token was ever valid.
     throw existingRow ? staleFence(id) : notFound('Hand-off', id);
   }
 

@@ -1,5 +1,5 @@
-// The transactions of the lease of one session. Each transaction locks the fence, settles a lease or request whose time
-// is already over, and makes its change.
+// The transactions of the lease of one session. Each transaction locks the fence, records the end of a lease or request
+// whose time has already run out, and makes its change.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { AtomicTables } from '../../engines/store/store.ts';
 import type { HandoffId } from '../../kit/ids.ts';
@@ -34,8 +34,8 @@ export class LeaseChanges {
   }
 
   /**
-   * Stops settling overdue leases and requests, because the session has ended or is left to the next process. The next
-   * process settles them.
+   * Stops the handling of leases and requests whose time has run out, because the session has ended or is left to the
+   * next process. The next process handles them.
    */
   leave(): void {
     this.#hasLeft = true;
@@ -71,7 +71,7 @@ export class LeaseChanges {
     return changeResult;
   }
 
-  /** Settles a lease or a request whose time ran out but whose end was not recorded. */
+  /** Records the end of a lease or a request that was not recorded when its time ran out. */
   async #settleOverdue(
     trx: AtomicTables,
     fence: number,

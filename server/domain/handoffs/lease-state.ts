@@ -1,5 +1,6 @@
-// The state of control of one session in this process, and its consequences for the session: the cover, the hold, the
-// allowed origins, the queue of the agent, and the time at which control ends.
+// The state of control of one session in this process, and its consequences for the session: the cover, which hides its
+// pages, the hold, which keeps it from ending, the allowed origins, the queue of the agent, and the time at which
+// control ends.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { addMs, callAt } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -143,7 +144,10 @@ export class LeaseState {
     };
   }
 
-  /** Called when the person has renewed the lease. The person is present even if no live view is open. */
+  /**
+   * Called when the person has renewed the lease. The renewal means that the person is present, even if no live view is
+   * open.
+   */
   recordRenewal(): void {
     if (this.#goneAt) this.#startGoneTimer();
   }

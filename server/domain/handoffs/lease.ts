@@ -1,5 +1,5 @@
 // Control of one session by a person: a lease with a fence, stored in the open hand-off. Each session that is running
-// on this host has one instance. Who has control is decided by the transactions.
+// on this host has one instance. The database transactions decide who has control.
 import { randomUUID } from 'node:crypto';
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
@@ -109,11 +109,11 @@ export class Lease {
     return this.#state.attachView();
   }
 
-  // ---- a viewer who takes control unasked ------------------------------------------------------------------------------
+  // ---- control that a viewer takes without being asked -------------------------------------------------------------
 
   /**
-   * Gives control to a viewer. Undefined if another person has control, or is asked to take it. The fence is stored
-   * before this returns. A holder that takes control again gets a higher fence.
+   * Gives control to a viewer. Undefined if another person has control, or was asked to take control. The fence is
+   * stored before this returns. A holder that takes control again gets a higher fence.
    */
   take(holder: string): Promise<Control | undefined> {
     return this.#takenControl.take(holder);
@@ -238,7 +238,9 @@ export class Lease {
 
   // ---- ends ------------------------------------------------------------------------------------------------------------
 
-  /** Ends or leaves the open hand-off. Called when the session has ended or is left to the next process. */
+  /**
+   * Called when the session has ended or is left to the next process. If the session has ended, ends the open hand-off.
+   */
   async close(hasEnded: boolean): Promise<void> {
     const row = this.open;
     this.#changes.leave();

@@ -33,7 +33,10 @@ export class TakenControl {
     this.#parts = parts;
   }
 
-  /** Gives control to the viewer. Undefined if another person has control or was asked, or the session has ended. */
+  /**
+   * Gives control to the viewer. Undefined if another person has control or was asked to take it, or if the session has
+   * ended.
+   */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, notifier, session, clock } = this.#parts;
     const previousHolder = state.control?.holder;

@@ -43,7 +43,7 @@ export class Hosts {
   async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
     await assertOperator(this.#parts.accounts, caller);
     const { id } = await this.#requireHost(hostId);
-    // The id comes from the table.
+    // The id was read from the database.
     const sessionRows = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX);
     return {
       data: sessionRows.map(({ createdAt, expiresAt, ...session }) => ({
@@ -57,7 +57,8 @@ export class Hosts {
     await assertOperator(accounts, caller);
     const { id, state } = await this.#requireHost(hostId);
     if (state === 'alone') throw noOtherHosts();
-    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // The id comes from the table.
+    // The id was read from the database.
+    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId);
     const action = draining ? 'host.drained' : 'host.undrained';
     const target = { kind: 'host', id };
     await audit.record({ ...byCaller(caller), action, accountId: caller.accountId, target, outcome: 'success' });

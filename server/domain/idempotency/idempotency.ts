@@ -27,8 +27,8 @@ export interface WriteRequest {
   readonly path: string;
   readonly body: unknown;
   /**
-   * The effect is written in one transaction with the row, so that an interrupted run has written either the whole
-   * effect or nothing.
+   * Whether the effect is written in one transaction with the row, so that an interrupted run has written either the
+   * whole effect or nothing.
    */
   readonly isAtomic: boolean;
 }

@@ -178,7 +178,7 @@ export class AgentKeys {
     const oldExpiresAt = addMs(now, graceSeconds * 1000);
     const outcome = await this.#parts.store.atomically(async trx => {
       const outcome = await trx.keys.rotate(oldKey.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
-      if (outcome === 'limit_reached') throw tooManyKeys(); // The error rolls back the end of the old key.
+      if (outcome === 'limit_reached') throw tooManyKeys(); // The error rolls back the change of the old key.
       const details = { replacedBy: row.id, graceSeconds };
       if (outcome === 'rotated') await this.#record(trx, 'agent_key.rotated', oldKey, byCaller(caller), details);
       return outcome;

@@ -281,7 +281,7 @@ test('accepts a person after the cached idle timeout if a use has extended the t
   clock.ms = 40 * SECOND_MS;
   await callers.authenticate(presented, 'human');
   assert.equal(seen.touches.length, 1);
-  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row that the use has written.
+  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row after the use was recorded.
   clock.ms = 55 * SECOND_MS;
   assert.equal((await callers.authenticate(presented, 'human')).accountId, 'account-1');
 });

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session' | 'consumer_session';
-/** The kinds of secrets that have the same format, are used once, and do not authenticate a caller. */
+/** The kinds of secrets that have the same format but do not authenticate a caller. */
 export type SecretKind =
   | 'invitation'
   | 'device_code'
@@ -65,8 +65,8 @@ export function mint(kind: CredentialKind | SecretKind): MintedCredential {
 }
 
 /**
- * Parses a credential. Returns undefined for a text that was never issued. The checksum detects typing errors without a
- * query.
+ * Parses a credential. Returns undefined if the format or the checksum is wrong. The checksum detects typing errors
+ * without a query.
  */
 export function recognize(text: string): Credential | undefined {
   const kind = KINDS_BY_PREFIX.get(prefixOf(text) ?? '');
@@ -74,8 +74,8 @@ export function recognize(text: string): Credential | undefined {
 }
 
 /**
- * Returns the hash of a secret that does not authenticate a caller. Undefined for a text that was never issued as a
- * secret of this kind.
+ * Returns the hash of a secret that does not authenticate a caller. Undefined if the text has another kind or format,
+ * or a wrong checksum.
  */
 export const recognizeSecret = (kind: SecretKind, text: string): Buffer | undefined =>
   prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;

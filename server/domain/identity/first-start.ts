@@ -20,7 +20,10 @@ export interface FirstStart {
   readonly key?: Secret;
   /** Present only with `key`. Signs a person in to the console for a day. */
   readonly consoleToken?: Secret;
-  /** Present only with `key`. Lets the first person make this account their own, once, within a day. */
+  /**
+   * Present only with `key`, and only if nobody can sign in yet. Lets a person choose the e-mail address and password
+   * of this account, once, within a day.
+   */
   readonly setUpSecret?: Secret;
 }
 

@@ -32,8 +32,8 @@ export function assertInputSchema(schema: JsonObject, path: string, bytesMax = I
 }
 
 /**
- * Throws for values that cannot be stored: PostgreSQL cannot store NUL or half of a surrogate pair in JSON, and JSON
- * has no infinite numbers.
+ * Throws for values that cannot be stored: PostgreSQL cannot store NUL or a lone surrogate in JSON, and JSON has no
+ * infinite numbers.
  */
 function assertStorable(value: Json, path: string, levels: number): void {
   if (typeof value === 'string') assertText(value, path);

@@ -1,5 +1,6 @@
 // Tracks sockets and streams that were opened with agent keys, and closes them when their key is revoked (here or in
-// another process) or expires. Also checks whether addresses that were issued to a key are still valid.
+// another process) or expires. Also checks whether the key to which a connect or live view address was issued is still
+// active.
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
@@ -14,7 +15,7 @@ const CACHE_MS = 30_000;
 /** Maximum number of cached keys without open connections. */
 const CACHE_SIZE_MAX = 1_000;
 
-/** The key that a caller used, or that an address was issued to. */
+/** The key that a caller used, or the key to which a connect or live view address was issued. */
 export interface UsedKey {
   readonly applicationId: ApplicationId;
   readonly keyId: KeyId;

@@ -1,5 +1,5 @@
-// Reads the credentials in the headers of a request. If another host passed the request on, the client is the client
-// that connected to that host.
+// Reads the credentials in the headers of a request. If another host passed the request on, the addresses of the peer
+// and of the client are those that the other host reported.
 import type { IncomingMessage } from 'node:http';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { PresentedCredentials } from './callers.ts';

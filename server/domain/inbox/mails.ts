@@ -80,7 +80,7 @@ export class InboxMails {
     } catch (error) {
       if (isFault(error, 'rate_limited')) log.info('inbox.not_told', { accountId: account });
       else log.error('inbox.not_told', { accountId: account, reason: reason(error) });
-      // Without the delay, this account would be in the next run again, and might keep accounts after it out of the run.
+      // Without the delay, the next run would select this account again, and might not reach the accounts after it.
       await store.inbox.postponeNotification(account, conditions.now);
       return false;
     }

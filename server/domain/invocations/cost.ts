@@ -66,9 +66,9 @@ export interface EndedInvocation {
 }
 
 /**
- * Returns the micro-credits to capture: the metered cost plus the price after a success; only the metered cost if the
- * call failed after it had started; 0 if nothing was started. Never more than was held. Undefined if the outcome is
- * unknown; the whole amount then stays held.
+ * Returns the micro-credits to capture, never more than was held. After a success, this is the metered cost plus the
+ * price. If the call failed after it had started, it is only the metered cost. If nothing was started, it is 0.
+ * Undefined if the outcome is unknown. The whole amount then stays held.
  */
 export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedInvocation) {
   if (state === 'ambiguous') return undefined;

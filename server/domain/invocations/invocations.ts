@@ -253,7 +253,9 @@ export class Invocations {
     return row && this.#viewOf(row);
   }
 
-  /** Runs the call, or follows the invocation of an equal call. If that one is withdrawn meanwhile, tries again. */
+  /**
+   * Runs the call, or follows the invocation of an equal call. If that invocation is withdrawn meanwhile, tries again.
+   */
   async #run(
     caller: AgentCaller,
     grantedOperation: GrantedOperation,
@@ -585,7 +587,7 @@ function digestIn(input: JsonObject): string {
 
 const withInputPath = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
-/** Throws if the steps name a credential that the grant does not list. Nothing but the grant can allow a credential. */
+/** Throws if the steps name a credential that the grant does not list. Only the grant can allow a credential. */
 function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {
   if (id !== 'browser.steps') return;
   const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.

@@ -340,7 +340,8 @@ export class ManagedOperations {
       if (part.handoff) {
         const requestedAtMs = clock.monotonicMs();
         const endedHandoff = await this.#parts.handoffs.step(caller, sessionId, part.handoff, runningCall.signal);
-        untilMs += clock.monotonicMs() - requestedAtMs; // The time that the person takes does not count.
+        // The time that the person takes does not count toward the time limit.
+        untilMs += clock.monotonicMs() - requestedAtMs;
         const failedResult = failedHandoff(endedHandoff, results.length);
         if (failedResult) return failedResult;
         handoffsByStep.set(results.length, endedHandoff);
@@ -480,7 +481,7 @@ function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
 const omitUndefined = <Fields extends object>(
   fields: Fields,
 ): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } =>
-  // The filter guarantees the type.
+  // After the filter, no value is undefined.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /** Returns the page to open, if any, and how long to wait for it. */

@@ -59,7 +59,10 @@ export class PageTyping {
     return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
   }
 
-  /** Returns the helper that carries out the requests of the driver. */
+  /**
+   * Returns the function that types credentials into the page, and hides or shows typed text, when the driver requests
+   * it.
+   */
   helper(session: SessionId, steps: readonly GivenStep[], openedCredentials: OpenedCredentials): Helper {
     return async help => {
       const page = this.#parts.pageOf(session);

@@ -1,7 +1,7 @@
-// Limits the requests of each credential across all hosts of a fleet. A host takes requests from the shared bucket in
-// shares, each a twentieth of the requests per minute, or more if more requests are waiting for tokens, and admits
-// requests from its share. The database is therefore queried once for many requests, and usually before the share is
-// used up. A host that is alone counts in memory.
+// Limits the requests of each credential across all hosts of a fleet. A host takes tokens from a shared bucket in the
+// database. It takes a share at a time: a twentieth of the tokens per minute, or more if more requests are waiting for
+// tokens. Each request uses one token of the share. The database is therefore queried once for many requests, and
+// usually before the share is used up. If `isAlone` returns true, the host counts in memory.
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';

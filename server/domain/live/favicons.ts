@@ -1,5 +1,5 @@
 // Favicons of tabs in the live view. The session's own browser loads them, under its network rules, because a viewer's
-// browser may connect only to this service. Each icon is loaded once per viewing.
+// browser may connect only to this service. Each icon is loaded once for all viewers of the session.
 
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';

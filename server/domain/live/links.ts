@@ -18,7 +18,7 @@ export interface LinkClaims {
   readonly epoch: number;
   /** The agent key that the address was issued to. Absent if it was issued to a person. */
   readonly keyId?: KeyId;
-  /** The address works only while this lease lasts. */
+  /** If set, the address works only while this hand-off has control with this fence. */
   readonly lease?: { readonly handoffId: HandoffId; readonly fence: number };
 }
 

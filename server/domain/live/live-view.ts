@@ -46,7 +46,7 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
-  /** Makes the pictures of the session in the live view black, or ends this. */
+  /** Makes the session's pictures in the live view black, or shows them again. */
   readonly coverFrames: (session: SessionId, isCovered: boolean) => Promise<void>;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
@@ -129,7 +129,7 @@ export class LiveView implements Watcher {
     };
   }
 
-  /** Returns the live view address for the person who has this lease. */
+  /** Returns the live view address for the person who has control in this hand-off. */
   leasedUrl(row: HandoffRow, until: Date): string {
     const epoch = this.#epochs.get(row.sessionId) ?? 0;
     const lease = { handoffId: row.id, fence: row.fence };

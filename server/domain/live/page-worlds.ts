@@ -5,8 +5,8 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /**
- * How long to wait for a response from the page, which may be busy. Without a response, no list is opened and nothing
- * is copied.
+ * How long to wait for a response from the page, which may be busy. Without a response, no `select` list is opened and
+ * no text is copied.
  */
 const RESPONSE_TIMEOUT_MS = 2_000;
 const WORLD = 'berth-live';

@@ -226,7 +226,7 @@ export class ViewedPage implements Closeable {
     const select = this.#select;
     this.#select = undefined;
     this.#update({ select: null });
-    if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // the page has navigated
+    if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // Fails if the page has navigated.
   }
 
   /** Chooses files by their paths inside the box. `paths` is empty if the viewer cancelled. */
@@ -238,7 +238,7 @@ export class ViewedPage implements Closeable {
       this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: nodeId });
   }
 
-  /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_EVERY_MS ago. */
+  /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_INTERVAL_MS ago. */
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
     if (nowMs - this.#cursorQueriedMs < CURSOR_INTERVAL_MS) return undefined;
     this.#cursorQueriedMs = nowMs;
@@ -255,7 +255,7 @@ export class ViewedPage implements Closeable {
     const controlEndCount = this.#controlEndCount;
     const foundSelect = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
     if (foundSelect) {
-      if (controlEndCount !== this.#controlEndCount) return; // The viewer is gone.
+      if (controlEndCount !== this.#controlEndCount) return; // The viewer no longer has control.
       this.#select = foundSelect;
       this.#isReleaseIgnored = true;
       this.#update({ select: foundSelect.state });

@@ -121,7 +121,7 @@ export class Viewing implements Closeable {
 
   #observe(): Promise<Closeable> {
     const pendingObservation = this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
-    // The next viewer tries again.
+    // The next viewer starts a new observation.
     pendingObservation.catch(() => {
       this.#observing = undefined;
     });
@@ -178,7 +178,7 @@ export class Viewing implements Closeable {
           this.#tabInfos = pages.map(({ id, ...info }) => ({ page: id, ...info }));
           this.#notify(undefined);
         },
-        () => {}, // the browser is ending
+        () => {}, // The browser is shutting down.
       );
     return this.#pendingTabsRead;
   }

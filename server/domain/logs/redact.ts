@@ -133,7 +133,10 @@ const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~
 /** Runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
 const JWT_RUNS = /[\w.-]{16,}/g;
 const JWT_HEAD = /\beyJ[\w-]{6,}$/;
-/** Examples of matches: `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
+/**
+ * Headers with credentials, such as `Set-Cookie: a=b; c=d`. `PAIRS` matches names with values, such as `password: "x"`,
+ * `"token":"x"` and `api_key=x`.
+ */
 const CREDENTIAL_HEADERS =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;

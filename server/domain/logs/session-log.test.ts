@@ -11,7 +11,7 @@ import { ENTRIES_DROPPED, SessionLog } from './session-log.ts';
 class Scene {
   nowMs = 1_000_000;
   isDown = false;
-  /** Chunks by the number of their first line, as in the table. */
+  /** Chunks by the number of their first line, as in the database table. */
   readonly chunks = new Map<number, LogChunk>();
   readonly clock: Clock = { now: () => new Date(this.nowMs), monotonicMs: () => this.nowMs, sleep: async () => {} };
   readonly parts = {

@@ -108,7 +108,7 @@ class Recorder {
     const kind = this.#isRecording ? kindOf(method) : undefined;
     if (kind === 'network') this.#liveSession.responseTypes.handleEvent(method, params);
     if (kind === 'console' && this.#liveSession.cover) return;
-    // Frequent events are checked against the limits before they are parsed.
+    // Console events can be frequent, so they are checked against the limits before they are parsed.
     if (!kind || (kind === 'console' && !this.#log.canAccept(kind))) return;
     try {
       this.#add(kind, target, page, method, params);

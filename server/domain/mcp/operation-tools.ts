@@ -24,7 +24,7 @@ const POLL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
 const END_WAIT_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
-/** If more calls than this wait for a person, the oldest is forgotten: when it is repeated, it counts as a new call. */
+/** If more calls than this wait for a person, the oldest is removed. If it is repeated, it counts as a new call. */
 const WAITING_INVOCATIONS_MAX = 1_000;
 
 export interface OperationCall {
@@ -181,7 +181,7 @@ export class OperationTools {
 
   // ---- repeated calls -----------------------------------------------------------------------------------------------
 
-  /** Waits for an invocation that an equal call has started. */
+  /** Waits for an invocation that an earlier, identical call has started. */
   async #continue(caller: AgentCaller, id: string, digest: string, signal: AbortSignal): Promise<ToolResult> {
     this.#waitingInvocations.delete(digest);
     const invocation = await this.#read(caller, id, PERSON_WAIT_SECONDS_MAX, signal);
@@ -197,7 +197,7 @@ export class OperationTools {
     return result;
   }
 
-  /** The caller has got the result in another way, so an equal call is a new one. */
+  /** Removes an invocation that no longer waits for a repeated call. A later identical call starts a new invocation. */
   #forgetWaiting(id: string): void {
     for (const [digest, waitingId] of this.#waitingInvocations)
       if (waitingId === id) this.#waitingInvocations.delete(digest);

@@ -84,7 +84,9 @@ export class Members {
     });
   }
 
-  /** Returns the role that the member had, and the invitations that were revoked with it. */
+  /**
+   * Returns the previous role of the member, and the ids of the invitations that were revoked because of the change.
+   */
   async #applyChange(
     trx: Pick<Store, 'members'>,
     caller: HumanCaller,

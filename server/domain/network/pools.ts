@@ -53,7 +53,7 @@ const isSamePlaceName = (poolName: string | undefined, requestedName: string): b
 
 const normalizedName = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
-/** Chooses a member of the pool by the session id only, so that all rules of a session use the same member. */
+/** Chooses a proxy of the pool by the session id only, so that all rules of a session use the same proxy. */
 export function proxyFor(pool: ProxyPool, session: SessionId): StoredProxy {
   const index = createHash('sha256').update(session).digest().readUInt32BE() % pool.proxies.length;
   return pool.proxies[index] ?? pool.proxies[0];

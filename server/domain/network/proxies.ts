@@ -106,7 +106,7 @@ export function parseProxyAddress(text: string): Pick<StoredProxy, 'scheme' | 'h
     return 'contains a user name; use the fields username and password, which are kept secret';
   // Parsed as http, because the URL standard does not parse the host for schemes that it does not define.
   const url = URL.parse(`http://${authority}/`);
-  const knownScheme = scheme.toLowerCase() as keyof typeof DEFAULT_PORTS; // matched by the pattern above
+  const knownScheme = scheme.toLowerCase() as keyof typeof DEFAULT_PORTS; // Matched by the pattern above.
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (!url || !hostname) return 'does not contain a valid host name';
   const [, portText] = /:(\d+)$/.exec(authority) ?? [];

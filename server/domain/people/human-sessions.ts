@@ -12,7 +12,7 @@ import type { HumanCaller, RequestSource } from '../identity/caller.ts';
 import { SESSION_IDLE_MS } from '../identity/callers.ts';
 import { mint } from '../identity/credentials.ts';
 
-/** The maximum lifetime of a session (platform contract 5.4). */
+/** The maximum lifetime of a human session (platform contract 5.4). */
 export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
 
 export interface HumanSessionsParts {
@@ -30,7 +30,7 @@ export class HumanSessions {
     this.#parts = parts;
   }
 
-  /** Starts a session, and returns its cookie. */
+  /** Starts a human session, and returns its cookie. */
   async begin(accountId: AccountId, acr: Acr, { ip, userAgent }: RequestSource): Promise<Secret> {
     const now = this.#parts.clock.now();
     const { hash, text } = mint('human_session');

@@ -1,4 +1,4 @@
-// Assembles the domain of people: signing in, sessions in browsers, and the account of the person who is signed in.
+// Assembles the domain of people: signing in, human sessions, and the account of the person who is signed in.
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';

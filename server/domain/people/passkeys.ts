@@ -97,7 +97,7 @@ export class Passkeys {
       ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_MS) },
       ...(account ? { accountId: account } : {}),
     });
-    return { ticket, publicKey: publicKey as JsonObject }; // The library returns options that are sent as JSON.
+    return { ticket, publicKey: publicKey as JsonObject }; // The options of the library contain only JSON values.
   }
 
   /** Consumes the challenge of a ticket. Throws if the ticket was issued for another account, or was already used. */

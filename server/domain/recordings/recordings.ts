@@ -213,7 +213,7 @@ export class RecordingService implements Recordings {
     );
   }
 
-  /** Whether there may be a replay. */
+  /** Whether the session was recorded and its recording has not expired. */
   #isKept(session: SessionRow): boolean {
     return isRecorded(session) && !this.#isExpired(session);
   }

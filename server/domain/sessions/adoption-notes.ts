@@ -52,7 +52,7 @@ export class AdoptionNotes {
     const result = await this.#currentSession.run(id, adopt);
     this.#clock.sleep(STABLE_MS, this.#closeController.signal).then(
       () => this.settle(id),
-      () => {}, // `close` has settled the note.
+      () => {}, // Aborted by `close`, which also removes the note.
     );
     return result;
   }

@@ -173,11 +173,11 @@ export class Creates {
       if (!isFault(error, 'invalid_request')) await this.#endFailedStart(id, reason(error));
       throw error;
     });
-    if ('short' in result) throw insufficientCredit(result.short); // Waiting does not help.
+    if ('short' in result) throw insufficientCredit(result.short); // Not queued, because waiting adds no credit.
     if ('over' in result) {
       const limitRefusal = refusalOf(limitsIn(result.over), result.over, createdAt);
       if (limitRefusal.why !== 'egress') return { refused: limitRefusal };
-      countRefusal('egress'); // Waiting does not help.
+      countRefusal('egress'); // Not queued, because the daily limit is reset only at the next UTC day.
       throw refusalFault(limitRefusal);
     }
     if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };

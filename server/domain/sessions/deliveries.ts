@@ -45,7 +45,7 @@ export class ResponseDeliveries {
 
   /**
    * Returns the open session of an earlier create whose response this client did not receive. The response to this
-   * request delivers it.
+   * request contains that session.
    */
   async claim(key: KeyId, { digest, isResend }: ResponseDelivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;

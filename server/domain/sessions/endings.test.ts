@@ -15,7 +15,10 @@ const OUTAGE_MS = 7_200_000;
 const ID = 's' as SessionId;
 const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
-/** Ends a session while the database does not respond to this statement, and again two hours later, when it does. */
+/**
+ * Ends a session while the database does not respond to the statement `unwritten`, and again two hours later, when it
+ * does.
+ */
 async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   const clock = new ManualClock();
   const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED });

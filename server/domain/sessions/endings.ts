@@ -150,7 +150,7 @@ export class Endings {
     return row;
   }
 
-  /** Waits until the host of the session, which finds the decision in the row, has carried it out. */
+  /** Waits until the host of the session has ended it. That host reads the decision from the row. */
   #waitForOtherHost(id: SessionId): Promise<SessionRow | undefined> {
     const { rows } = this.#parts;
     const readIfEnded = async (): Promise<SessionRow | undefined> => {

@@ -16,8 +16,8 @@ export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
 }
 
 /**
- * Whether `expireSessions` has nothing to do before `time`, as far as this process knows. Other processes may have
- * changed the rows.
+ * Whether `expireSessions` has nothing to do before `time`, according to the state of this process. Other processes may
+ * have changed the rows.
  */
 export function isNothingDueBefore(
   time: Date,
@@ -33,12 +33,12 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   const now = parts.clock.now();
   const dueRows = await parts.rows.due(parts.host, now, BATCH);
   const ends = dueRows.flatMap(row => {
-    if (parts.endings.isUnwritten(row.id)) return []; // `settle` has just tried.
+    if (parts.endings.isUnwritten(row.id)) return []; // `settle` has just tried to write this end.
     const live = parts.liveSessions.get(row.id);
     const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });
-  const results = await Promise.allSettled(ends); // An end that fails is owed.
+  const results = await Promise.allSettled(ends); // An end that fails is tried again by `settle`.
   return { ended: settledCount + results.filter(({ status }) => status === 'fulfilled').length };
 }
 

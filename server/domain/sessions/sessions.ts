@@ -85,7 +85,8 @@ export class SessionService implements Sessions {
     const row = await this.#row(caller, id);
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);
     const by: Actor = { kind: 'agentKey', id: caller.keyId };
-    // A session that is starting can only be released, so that a caller that cleans up is never refused.
+    // While a session is starting, a release is accepted and other changes in the same request are ignored, so that a
+    // caller that cleans up is never refused.
     const isReleaseWhileStarting = change.status !== undefined && row.status === 'PENDING';
     const changedRow = isReleaseWhileStarting ? row : await this.#change(row, change, by);
     if (change.status === undefined) return viewOf(changedRow);

@@ -11,8 +11,8 @@ export interface LaunchSettings {
   /** If absent, `chromium`. */
   readonly engine?: Engine;
   /**
-   * A switch is not enough: Chromium also needs an environment variable and a file of UI texts, which is created for
-   * the locale.
+   * The locale is more than a command-line switch: Chromium also needs an environment variable and a file of UI texts,
+   * which is created for the locale.
    */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -97,12 +97,12 @@ export type SettingsAt<P extends EffectPlace> = Readonly<Pick<BrowserSettings, N
 
 const STORED_PLACES: ReadonlySet<EffectPlace> = new Set(['launch', 'claim', 'watcher']);
 
-/** The settings of a session that its row stores as given. */
+/** The settings that the row of a session stores unchanged. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
 /** The same table, typed for use in loops: the entry for any name accepts the value for that name. */
 const TABLE: { readonly [N in SettingName]: AnySetting<Values[N]> } = SETTINGS;
-const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]; // TypeScript widens the keys
+const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]; // `Object.keys` returns `string[]`.
 
 interface AnySetting<Value> {
   readonly at: EffectPlace;
@@ -117,7 +117,8 @@ export function settingsAt<P extends EffectPlace>(settings: BrowserSettings, ...
   const names = SETTING_NAMES.filter(
     name => settings[name] !== undefined && places.some(place => place === TABLE[name].at),
   );
-  return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
+  // The type of `Object.fromEntries` does not contain the names.
+  return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>;
 }
 
 const SETTING_DEFAULTS: JsonObject = {

@@ -19,7 +19,7 @@ test('an api_key must consist of characters that can be sent in a header, but ot
     );
     assert.match(issues[0]?.message ?? '', /cannot be sent in a header/);
   }
-  // These are encoded before they are sent.
+  // Values of these types are encoded before they are sent, so they may contain other characters.
   assert.deepEqual(valueIssues('basic', { username: 'Jörg', password: 'schlüssel' }), []);
   assert.deepEqual(valueIssues('oauth_client', { clientId: 'Jörg', clientSecret: 'schlüssel' }), []);
 });

@@ -35,7 +35,10 @@ import { isQuoteValid, quoteIdOf } from './packs.ts';
 const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** Interval of polling for a caller who waits for a checkout, which the operator confirms in another process. */
+/**
+ * How often a checkout is read for a caller who waits for it. Polling is needed because the operator confirms the
+ * checkout in another process.
+ */
 const POLL_MS = 150;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';

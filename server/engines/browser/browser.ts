@@ -1,4 +1,4 @@
-// The class through which the rest of the server uses one running Chromium: it opens clients, sends commands, and
+// The class through which other parts of the server use one running Chromium: it opens clients, sends commands, and
 // reports failures. engines/slots starts the process. This file communicates with the process over the two FIFOs.
 
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -126,8 +126,8 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // The first response may use the whole time limit. When many browsers start at once, waiting for it takes most of
-    // the start.
+    // The first response may take the whole time limit. When many browsers start at once, most of the start time is
+    // spent waiting for it.
     return browser.#waitUntilReady(signal, () => browser.#openControl(READY_MS));
   }
 
@@ -172,8 +172,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Saves the downloads of one browser context, by default of all browser contexts, in the session's folder. Each file
-   * is named by its GUID.
+   * Makes Chromium save the downloads of one browser context, or of all browser contexts by default, in the session's
+   * folder. The name of each file is the GUID of its download.
    */
   async captureDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
@@ -200,7 +200,7 @@ export class Browser implements Closeable {
     return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
   }
 
-  /** Reports the downloads of every browser context, whether a client or a page started them. */
+  /** Reports the downloads of every browser context to the listener, whether a client or a page started them. */
   onDownloads(listener: DownloadListener): void {
     this.#control.onDownloads(listener);
   }
@@ -436,8 +436,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Gives the page exactly this size. Chromium opens new windows of every browser context with the size of the last
-   * window.
+   * Resizes the window so that the page has exactly this size. Chromium gives new windows of every browser context the
+   * size of the last window.
    */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
@@ -530,8 +530,9 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Records a channel that was opened or detached. The line is written before the first byte of a client is forwarded,
-   * because targets that are held by channels of a dead server make the browser hang.
+   * Records a channel that was opened or detached. The line is written before the first message of a client is
+   * forwarded. If the server dies, the next server process must detach the channel, because targets that it holds make
+   * the browser hang.
    */
   #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });

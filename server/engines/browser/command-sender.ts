@@ -30,7 +30,7 @@ export class CommandSender {
     this.#mux = mux;
   }
 
-  /** Sends a command. A response that is longer than `maxBytes` is not parsed; the command is then rejected. */
+  /** Sends a command. A response that is longer than `maxBytes` is not parsed, and the returned promise is rejected. */
   send(
     channel: Channel,
     method: string,

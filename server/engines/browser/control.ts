@@ -121,7 +121,7 @@ export class Control implements ChannelOwner {
     await this.send('Browser.setPermission', permissionParams);
   }
 
-  /** Sends a command to the browser, or on one of our channels. */
+  /** Sends a command on the given channel, by default on the channel to the browser itself. */
   send(
     method: string,
     params: JsonObject = {},

@@ -22,7 +22,7 @@ export interface DownloadListener {
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const STATES = ['inProgress', 'completed', 'canceled'] as const;
 
-/** Whether the text has the form of a download GUID, which names the file. */
+/** Whether the text has the form of a download GUID. The GUID is also the name of the downloaded file. */
 export const isDownloadGuid = (text: string): boolean => GUID.test(text);
 
 export function dispatchDownloadEvent(

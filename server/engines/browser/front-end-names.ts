@@ -2,7 +2,10 @@
 
 const TEXT_FILE = /\.(?:js|html|css|json|svg)$/;
 const REFERENCES = /["'`(](\.{1,2}\/[\w./-]+\.(?:js|html|css|json|svg|png|avif|webp|gif|wasm|woff2|md))["'`)]/g;
-/** Matches names of issue descriptions. Files refer to these by name, without their folder. */
+/**
+ * Matches the names of the Markdown files that describe DevTools issues. Other files refer to them by name, without
+ * their folder.
+ */
 const DESCRIPTIONS = /["'`]([\w-]+\.md)["'`]/g;
 const BASE = 'http://devtools/';
 

@@ -115,7 +115,7 @@ const isError = (value: unknown): boolean =>
 
 /**
  * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Parsing would create two
- * strings of half a megabyte per frame, and collecting them would be most of the cost of recording (measured).
+ * strings of half a megabyte per frame, and their garbage collection would be most of the cost of recording (measured).
  */
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);

@@ -39,15 +39,18 @@ import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
 /** Maximum number of unanswered commands on one channel. */
 export const PENDING_MAX = 50_000;
-/** Maximum number of messages that are buffered for one withheld page. Beyond it, the second oldest is dropped. */
+/**
+ * Maximum number of messages that are buffered for one withheld page. Beyond it, the second oldest is dropped, because
+ * the oldest announces the page to the client.
+ */
 const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
 const TOO_LONG = 'The response is too long. Request less data at once.';
 /**
- * A second command with the same id would replace the handler of the first response, so that content that the handler
- * removes would reach the client.
+ * The refusal of a second command with the id of a pending one. The second command would replace the response handler
+ * of the first, and content that this handler removes would reach the client.
  */
 const ID_IN_USE = 'The id belongs to a command that has not been answered yet. Use another id.';
 const AUTO_ATTACH = 'Target.setAutoAttach';
@@ -92,7 +95,7 @@ export interface Policy {
 
 export interface ClientListener {
   message(message: Buffer): void;
-  /** Called when all messages of one turn of the event loop have been delivered. */
+  /** Called when a batch of messages has been delivered, such as all messages of one read. */
   batchEnd(): void;
   /** Pauses or resumes reading from the client while a command is judged or a long message is read. */
   setPaused(isPaused: boolean): void;

@@ -22,8 +22,8 @@ import { Pipe } from './pipe.ts';
 
 const ROOT_RESPONSE_MS = 15_000;
 /**
- * Maximum number of messages from one browser that could not be handled. Chromium itself sends none. Beyond this number
- * the browser is compromised or broken.
+ * Maximum number of messages from one browser that could not be handled. A working Chromium sends none. At this number,
+ * the browser is assumed to be compromised or broken.
  */
 const UNREADABLE_MAX = 100;
 /**
@@ -91,7 +91,7 @@ export class Mux implements Closeable {
   #unreadableCount = 0;
   #isClosed = false;
 
-  /** `unreadable` is called when handling a message throws. The message is dropped, and the browser keeps running. */
+  /** `onUnreadable` is called when handling a message throws. The message is dropped, and the browser keeps running. */
   constructor(fifoIn: string, fifoOut: string, onUnreadable: OnFailure) {
     this.#onUnreadable = onUnreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {

@@ -1,7 +1,7 @@
 // Restricts the hosts from which documents are loaded in main frames and, if the rule requires it, in inner frames.
 // Chromium pauses every document request as the last step before the network and reports it on the guard's channel,
 // whatever started the request: a page, a popup or a redirect. A page that was loaded without the network, for example
-// by a service worker, is checked afterwards and cleared if it is not allowed.
+// by a service worker, is checked afterwards and replaced by `about:blank` if it is not allowed.
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';

@@ -1,5 +1,5 @@
-// A channel to one page, for a client that may reach only this page. The server attaches to the page through a channel
-// of its own to the browser. This channel receives the event when the page is closed.
+// A channel to one page, for a client that may reach only this page. The server attaches to the page through its own
+// channel to the browser, and receives the event that the page has been closed on that channel.
 import { objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';

@@ -19,7 +19,8 @@ export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'ch
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),
   URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
-  CommandLineFlagSecurityWarningsEnabled: false, // the warning bar would take 56 pixels, from the first tab only
+  // the warning bar would reduce the height of the first tab by 56 pixels
+  CommandLineFlagSecurityWarningsEnabled: false,
   DeveloperToolsAvailability: 1, // CDP stays enabled; 2 would disable it too
   SafeBrowsingProtectionLevel: 0, // Safe Browsing would fetch its lists from the vendor
   BrowserSignin: 0,
@@ -70,7 +71,7 @@ export class PolicyFolders {
 }
 
 /**
- * Writes the file of policies. Chromium would ignore, without an error, a file that the box's user cannot read. The
+ * Writes the policy file. Chromium would ignore, without an error, a file that the box's user cannot read. The
  * permissions are therefore always set: the umask may have removed them, even from a file that an earlier server wrote.
  */
 async function writeIfChanged(folder: string, text: string): Promise<void> {

@@ -63,8 +63,8 @@ const COMMON_SWITCHES = [
 ];
 
 /**
- * Returns switches for the identity that `chromium` reports by default and headless shell does not. `version` has the
- * form `Chromium 156.0.8078.79`.
+ * Returns the switch that makes headless shell report the same user agent as `chromium`. `version` has the form
+ * `Chromium 156.0.8078.79`.
  */
 export function shellIdentitySwitches(version: string): readonly string[] {
   const major = /(\d+)\./.exec(version)?.[1];

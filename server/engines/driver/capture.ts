@@ -6,7 +6,8 @@ import { type Capture, type CapturedPage, DriveFailed, type WantedContent } from
 /** Playwright's own default timeout, which is restored for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
 /**
- * Added to our own time limit, so that Playwright's timeouts expire first: their messages state what was waited for.
+ * Added to our own time limit, so that Playwright's timeouts expire first. Their messages state what Playwright waited
+ * for.
  */
 const TIMEOUT_MARGIN_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;

@@ -1,5 +1,5 @@
-// Removes text that the service has typed from the results of steps. Runs in a worker thread, because the results
-// contain text from pages and can be long.
+// Removes typed credentials from the results of steps. Runs in a worker thread, because the results contain text from
+// pages and can be long.
 import { secretRedactor } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { StepResult, StepsOutcome } from './command.ts';

@@ -87,7 +87,7 @@ export type Step =
       readonly double: boolean;
     }
   | { readonly do: 'fill'; readonly selector: string; readonly value: string }
-  /** The service types the text. The driver never receives it. */
+  /** The text is typed outside the driver, which never receives it. */
   | { readonly do: 'type'; readonly selector: string }
   | { readonly do: 'select'; readonly selector: string; readonly values: readonly string[] }
   | { readonly do: 'press'; readonly selector?: string; readonly key: string }
@@ -125,7 +125,7 @@ export type WantedContent =
   | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
   /**
    * Clicks the element. Without a selector, opens the URL, which starts the download. The driver does not receive the
-   * file; the code that watches the browser's downloads does.
+   * file. The code that watches the browser's downloads does.
    */
   | { readonly kind: 'download'; readonly selector?: string }
   | {

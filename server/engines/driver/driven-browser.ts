@@ -24,12 +24,12 @@ const URL_CHARACTERS_MAX = 2_000;
 const TABS_SHOWN = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
 /**
- * A folder that cannot exist, so that Playwright certainly writes no files. With `noDefaults`, which leaves downloads
- * to the browser, Playwright should not write any.
+ * A folder that cannot exist, so that Playwright cannot write any files. With `noDefaults`, which leaves downloads to
+ * the browser, Playwright should not try to write any.
  */
 const NO_FOLDER = '/dev/null/none';
 
-/** Commands after which a model needs a snapshot. */
+/** Commands after which the agent needs a new snapshot of the page. */
 const SNAPSHOT_COMMANDS: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...([
     'navigate',
@@ -85,7 +85,7 @@ export class DrivenBrowser implements CommandTarget {
     }
   }
 
-  /** Disconnects; the session keeps running. */
+  /** Disconnects from the browser. The session keeps running. */
   close(): Promise<void> {
     return this.#browser.close();
   }
@@ -133,7 +133,7 @@ export class DrivenBrowser implements CommandTarget {
     }
   }
 
-  // ---- for the commands --------------------------------------------------------------------------------------------
+  // ---- used by the commands in perform.ts --------------------------------------------------------------------------
 
   get pages(): readonly Page[] {
     return this.#context.pages();

@@ -1,4 +1,5 @@
-// Executes each command with Playwright. Playwright's own errors are reported, because they say what was waited for.
+// Executes each command with Playwright. Playwright's own errors are reported, because they state what Playwright
+// waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Helper, type Ref } from './command.ts';
@@ -196,8 +197,8 @@ const PERFORMERS: Performers = {
 const LOAD_OPTIONS = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
 
 /**
- * Opens a URL. A page that does not finish loading is shown as far as it has loaded. A download does not open a page
- * and is not an error.
+ * Opens a URL. A page that does not finish loading within `ACTION_MS` after its document was parsed is used as it is. A
+ * download does not open a page and is not an error.
  */
 async function goTo(page: Page, url: string): Promise<void> {
   try {

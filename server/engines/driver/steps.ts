@@ -17,7 +17,8 @@ import {
 const STEP_FAILURES = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
 /**
- * Added to our own time limit, so that the timeouts of Playwright expire first: their messages say what was waited for.
+ * Added to our own time limit, so that Playwright's timeouts expire first. Their messages state what Playwright waited
+ * for.
  */
 const TIMEOUT_MARGIN_MS = 500;
 
@@ -98,8 +99,8 @@ async function run(page: Page, request: Steps, progress: Progress, help: Helper)
 }
 
 /**
- * Finds the field as a `fill` step does, and marks it with an attribute. The service types into the marked field and
- * removes the attribute.
+ * Finds the field as a `fill` step does, and marks it with an attribute. Code outside the driver then removes the
+ * attribute and types into the field.
  */
 async function typeIntoField(
   page: Page,
@@ -117,7 +118,7 @@ async function typeIntoField(
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** Hides text that was typed in earlier steps while a screenshot or PDF file is taken. */
+/** While a screenshot or PDF file is taken, hides text that was typed in earlier steps. */
 async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const result = await captureStep().catch(async error => {

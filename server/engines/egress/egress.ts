@@ -30,7 +30,7 @@ import { join, OutsideSocket } from './tunnel.ts';
 
 export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   /**
-   * A server that is already listening. The proxy replaces the server's 'connection' listeners. The owner closes the
+   * A server that is already listening. The proxy replaces the server's 'connection' listeners, and does not close the
    * server.
    */
   readonly server: Server;
@@ -85,7 +85,7 @@ export interface EgressCounters {
 
 export interface Egress extends Closeable {
   counters(): EgressCounters;
-  /** Replaces the listener. */
+  /** Replaces the listener. Later refusals and failures are reported to the new one. */
   replaceListener(listener: EgressListener): void;
   /** Replaces the policy. The new policy applies to open connections too. */
   replacePolicy(policy: EgressPolicy): void;
@@ -205,7 +205,7 @@ class SessionEgress implements Egress {
       this.#forwarders.delete(socket);
       forwarder.close();
     });
-    // One side of a tunnel may end first.
+    // One side of a tunnel may end before the other.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.setTimeout(this.#limits.unusedMs);

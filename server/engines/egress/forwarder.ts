@@ -285,7 +285,7 @@ const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
 /**
  * Sends an interim response and ends the connection. The interim response contains the name of the failure for
  * debugging, and shows the browser that a response has begun. Otherwise, the browser would repeat a request on a reused
- * connection, and the server could act twice.
+ * connection, and the host could execute it twice.
  */
 function abortConnection(browser: Socket, { header }: ErrorResponse, ending: Ending): void {
   if (!browser.writable) {

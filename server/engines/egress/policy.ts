@@ -39,8 +39,8 @@ export function egressPolicy({ allow, machine, isAllowedHost, isAdHost, routeTo 
 }
 
 /**
- * Returns a policy that allows nothing. Used for a browser without a session, and for a session that has used up its
- * bytes.
+ * Returns a policy that allows nothing. Used for a browser without a session, and for a session that has reached its
+ * egress limit or that of its application.
  */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   ruleRefusingHost: () => rule,

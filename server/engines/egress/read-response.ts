@@ -30,8 +30,8 @@ export function readResponse<T>(
     if (parsedResponse.usedBytes < bytes.length) socket.unshift(bytes.subarray(parsedResponse.usedBytes));
     resolve(parsedResponse.value);
   };
-  // Listens to `readable`. A `data` listener would make the socket flow, and the socket would have to be paused for the
-  // next reader.
+  // Listens to `readable`. A `data` listener would switch the socket to flowing mode, and the socket would have to be
+  // paused for the next reader.
   const onReadable = guardListener(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;

@@ -1,5 +1,5 @@
 // Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so they are matched with
-// RE2. Its time is linear in the length of the host and in the size of the compiled patterns, and this size is limited.
+// RE2, whose time is linear in the length of the host and in the size of the compiled patterns. This size is limited.
 import { RE2JS } from 're2js';
 import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';

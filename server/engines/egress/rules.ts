@@ -70,7 +70,7 @@ interface Embedding {
   readonly positions: readonly [number, number, number, number];
   /** Whether the IPv4 bytes are stored inverted, as in Teredo. */
   readonly isInverted?: boolean;
-  /** This position is one of several possible ones. If the first IPv4 byte there is zero, another position is used. */
+  /** Whether this is only one of several possible positions. It is ignored if the first IPv4 byte there is zero. */
   readonly isOptional?: boolean;
 }
 

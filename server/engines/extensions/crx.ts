@@ -75,7 +75,7 @@ const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKe
 
 function keyOf(der: Buffer): KeyObject {
   const key = readKey(der);
-  // Signatures by other kinds of keys cannot be verified over a hash.
+  // Other kinds of keys cannot verify a signature over a hash.
   if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec')
     throw badSignature('the key is neither an RSA nor an ECDSA key');
   return key;

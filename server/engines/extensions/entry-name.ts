@@ -5,9 +5,12 @@ import { refusal } from './refusal.ts';
 const NAME_BYTES_MAX = 1024;
 const PART_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
-/** Matches control characters, and replacements for bytes that could not be decoded. */
+/** Matches control characters, lone surrogates, and the replacement character for bytes that could not be decoded. */
 const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
-/** Names that may begin with _. Chromium refuses an extension with any other such name at its root. */
+/**
+ * The only names at the root of an extension that may begin with `_`. Chromium refuses an extension with any other such
+ * name.
+ */
 const ALLOWED_RESERVED_NAMES = new Set(['_locales', '_platform_specific']);
 /** Folders created by the web store and by macOS. Chromium refuses `_metadata` and does not use `__MACOSX`. */
 const SKIPPED_FOLDERS = new Set(['_metadata', '__MACOSX']);

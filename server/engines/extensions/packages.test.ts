@@ -210,7 +210,8 @@ test('stops unpacking when the signal is aborted, and deletes its copy of the pa
     isUnpacking = false;
   });
   const inBox = packages.folderIn(box, 'one');
-  // Every file takes several turns of the event loop, so this loop looks before the next file is written.
+  // Writing a file takes several turns of the event loop, so this loop sees the first file before the next one is
+  // written.
   while (isUnpacking && !existsSync(join(inBox, 'f0'))) await setImmediate();
   control.abort(new Error('the caller has gone'));
   await assert.rejects(unpacking, /abort|gone/i);

@@ -1,4 +1,4 @@
-// The error for a package that cannot be used: a reason for programs and a message for people.
+// The error for a package that cannot be used. Contains a machine-readable reason and a message for people.
 import { Fault } from '../../kit/fault.ts';
 
 export type Reason =

@@ -60,6 +60,6 @@ function keySetIn(json: JsonObject): JSONWebKeySet {
   const { keys } = json;
   if (!Array.isArray(keys) || keys.length > KEYS_MAX)
     throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
-  // The library checks a key when an ID token names that key.
+  // The keys are not checked here. The library checks a key when an ID token names it.
   return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
 }

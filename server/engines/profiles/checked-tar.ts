@@ -47,7 +47,7 @@ export class TarRefusedError extends Error {
 export interface TarStats {
   bytes: number;
   entries: number;
-  /** Entries that were skipped. */
+  /** Entries that are not allowed and were therefore left out. */
   skipped: number;
 }
 

@@ -14,7 +14,7 @@ export interface StoredOrigin {
 const [UTF16, LATIN1] = [0, 1] as const;
 /** Matches a key of the form "_ORIGIN NUL ENCODING NAME". */
 const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
-/** Microseconds from 1601, the beginning of Chromium's time, to 1970. */
+/** Microseconds from 1601, the epoch of Chromium's timestamps, to 1970, the Unix epoch. */
 const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
 
 export function readLocalStorage(archivedFiles: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {

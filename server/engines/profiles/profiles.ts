@@ -1,4 +1,4 @@
-// The interface through which the rest of the server uses stored profiles: keys, staging, packing and unpacking. The
+// The interface through which other parts of the server use stored profiles: keys, staging, packing and unpacking. The
 // caller decides where packed files are stored.
 
 import { randomBytes } from 'node:crypto';

@@ -13,7 +13,7 @@ const key = new Secret(randomBytes(32));
 const seal = (plain: Buffer, name = 'n'): Promise<Buffer> =>
   buffer(Readable.from(pieces(plain, 10_007)).pipe(new Sealer(key, name)));
 
-/** Returns the bytes that were passed on before the failure, and the failure, if any. */
+/** Returns the bytes that were output before the failure, and the failure, if any. */
 async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', openerKey = key) {
   const parts: Buffer[] = [];
   const failure = await pipeline(

@@ -54,7 +54,7 @@ export class Sealer extends Transform {
 }
 
 /**
- * Opens a sealed stream: sealed bytes in, plain bytes out. Fails with SealError before it passes on a byte that is not
+ * Opens a sealed stream: sealed bytes in, plain bytes out. Fails with SealError before it outputs a byte that is not
  * authentic.
  */
 export class Opener extends Transform {

@@ -29,14 +29,15 @@ const FRAMES_IN_FLIGHT = 2;
 const FRAMES_IN_FLIGHT_WATCHED = 3;
 /**
  * A frame that arrives within this time after the acknowledgement of its predecessor counts as motion. The time is long
- * because machines may be loaded. Pulses correct a wrong guess.
+ * because machines may be loaded. If the page is not in motion after all, the next pulse produces an unchanged frame,
+ * and the pulses end.
  */
 const MOTION_MS = 1_000;
 /** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
 const SETTLE_MS = 150;
 /** Replaces `SETTLE_MS` while there are viewers. */
 const SETTLE_WATCHED_MS = 50;
-/** Delay before a failed start is tried again; it doubles each time. */
+/** Delay before a failed start is tried again. It is doubled after each attempt. */
 const START_RETRY_MIN_MS = 100;
 const START_RETRY_MAX_MS = 2_000;
 /** An acknowledgement reaches the browser within this time. */
@@ -213,8 +214,8 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Captures a loaded page that has sent no frame since its navigation. Chromium reports the load event only if masks
-   * or logs have enabled the Page domain.
+   * Captures a loaded page that has sent no frame since its navigation. Chromium reports the load event only if the
+   * Page domain is enabled on this channel, for example by the mask or the log.
    */
   async #onLoad(): Promise<void> {
     if (this.#framesBeforeNavigation === this.#frameCount) await this.#settle();
@@ -259,7 +260,7 @@ export class Capture implements Closeable {
 
   async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
     this.#framesBegun++;
-    // If `onFrame` rejects, the owner of the capture has already logged the error.
+    // If `onFrame` rejects, the frame counts as kept, so that the capture continues.
     const handlingResult = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
     this.#handling = handlingResult;
     const result = await handlingResult;

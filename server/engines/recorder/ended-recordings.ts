@@ -71,8 +71,8 @@ export class EndedRecordings implements Closeable {
     while (!signal.aborted && this.#waitingPages.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
-      // While a processor is free, only one session is released at a time. The load of encoding its recording then
-      // counts at the next check.
+      // While a processor is free, only one session is released at a time, so that the next check takes the load of
+      // encoding its recording into account.
       const sessionToRelease = isQuiet() ? this.#waitingPages[0]?.session : undefined;
       this.#release(
         this.#waitingPages.filter(

@@ -126,7 +126,7 @@ interface Input {
   readonly files: readonly FileHandle[];
 }
 
-/** Returns the command that runs a program in a jail; undefined if the program is not installed. */
+/** Returns the command that runs a program in a jail. Undefined if the program is not installed. */
 export type Confinement = (
   program: string,
   args: readonly string[],

@@ -165,7 +165,7 @@ export class LiveFrames {
       const { deviceWidth: width, deviceHeight: height } = shownImage.metadata;
       onPicture({ jpeg: shownImage.jpeg, unmasked: shownImage.unmasked, isCovered, isMaskUnknown, width, height });
     } catch {
-      // A page that does not respond gets no picture.
+      // If the page does not respond, the viewer gets no picture.
     }
   }
 }

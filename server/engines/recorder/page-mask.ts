@@ -1,6 +1,6 @@
 // Masks the password fields of a page, including fields that no longer have the type `password`, and all elements that
-// show a text that the service typed. A frame is kept only if the positions of the fields are known both before and
-// after it was painted. The area between the two positions of a field is black.
+// show one of the `secrets`, which are texts that the server typed. A frame is kept only if the positions of the fields
+// are known both before and after it was painted. The area between the two positions of a field is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';

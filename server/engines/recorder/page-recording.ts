@@ -181,7 +181,7 @@ export class PageRecording {
     return this.#pipeline.isDue;
   }
 
-  /** Encodes the segments that were held back; resolves when they are stored. */
+  /** Encodes the segments that were held back. Resolves when they are stored. */
   storeHeldSegments(): Promise<void> {
     return this.#pipeline.releaseAndStore();
   }

@@ -132,8 +132,8 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Call when someone watches the recording: encodes without delay for a while. Resolves when segments that were held
-   * back are stored.
+   * Call when someone watches the recording. For the next WATCHED_MS, its segments are encoded without delay. Resolves
+   * when segments that were held back are stored.
    */
   async markWatched(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
@@ -407,7 +407,7 @@ export class SessionRecording {
 
   /**
    * Makes the pictures of all pages black (`mask`), or stops recording them (`pause`), while a person has control of
-   * the session. `undefined` ends this. Pictures from this time stay hidden afterwards.
+   * the session. `undefined` shows and records the pages again, but nothing that was hidden before.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
@@ -474,7 +474,7 @@ export class SessionRecording {
     this.#masks.get(page.id)?.add(target);
   }
 
-  /** The newest frame of a page, and its viewers. */
+  /** Returns the hub of a page, which has the newest frame of the page and its viewers. */
   hubOf(page: number): Hub | undefined {
     return this.#recordingsByNumber.get(page)?.hub;
   }

@@ -1,6 +1,7 @@
 // A script that runs in an isolated world of every document. It keeps a list of each field that is, or ever was, a
 // password field, each field into which the service typed a credential, and each element that shows such a credential.
-// It returns those of them that are in the document. Pages can neither see nor change the script.
+// It returns the listed fields and elements that are still in the document. Pages can neither see nor change the
+// script.
 
 /**
  * Returns the script. The script evaluates to the list of fields and elements. If `all` is set, the list contains every

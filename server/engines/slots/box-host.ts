@@ -95,7 +95,10 @@ export class BoxHost {
   }
 }
 
-/** Returns HARD from the line "Max open files  SOFT  HARD  files". */
+/**
+ * Returns the hard limit on open files of this process. The line in /proc has the form "Max open files  SOFT  HARD
+ * files".
+ */
 export function openFilesHardLimit(): number {
   const hardLimit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return hardLimit === undefined || hardLimit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hardLimit);

@@ -12,8 +12,8 @@ const BUSY_FROM = 0.45;
 /** A busy box whose average is less than this is scheduled normally again. */
 const BUSY_UNTIL = 0.2;
 /**
- * The weight of the last check in the average, which therefore covers about three seconds. Without a memory, a box that
- * gets little processor time because of others would soon compete with them again.
+ * The weight of the last check in the average, which therefore covers about three seconds. With a shorter average, a
+ * busy box that gets little processor time because of other boxes would soon be scheduled normally again.
  */
 const LAST_CHECK_WEIGHT = 0.07;
 
@@ -27,7 +27,7 @@ export class BusyWatch {
   readonly #runLoop: Promise<void>;
   /** Undefined until the first check, because an adopted box may already be scheduled as idle. */
   #isBusy: boolean | undefined;
-  /** In processors. At first, a box counts as busy, because it has just been started. */
+  /** The average processor use, in processors. At first, a box counts as busy, because it has just been started. */
   #average = BUSY_FROM;
 
   constructor(options: BusyWatchOptions) {

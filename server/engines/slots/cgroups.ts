@@ -37,7 +37,7 @@ interface Location {
 
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
-/** The end of the path of a process that is in such a group. */
+/** Matches the end of the cgroup path of a process that is in a server group (server-group.ts). */
 const SERVER_GROUP_PATH = /(\/berth-[0-9a-f]+)?\/berth-main(-\d+)?$/;
 
 export interface CgroupSources {
@@ -101,7 +101,7 @@ export class Cgroups {
     return cgroup;
   }
 
-  /** On v1, moves this process into a group among the boxes. */
+  /** On v1, moves this process into its own cgroup, beside the cgroups of the boxes. */
   async joinServerGroup(): Promise<void> {
     const folder = this.#cpuFolderOnV1;
     if (folder !== undefined) await joinServerGroup(folder, this.#sources.pid);
@@ -151,7 +151,7 @@ function findLocation(
   pid: number,
 ): Location | undefined {
   for (const hierarchy of hierarchies) {
-    // The server's own group is tried first, because limits on the service then also apply to its boxes.
+    // The cgroup of the server is tried first, because its limits then also apply to the boxes.
     for (const parent of new Set([hierarchy.own, hierarchy.mountPoint])) {
       const folder = join(parent, base);
       const isReady =

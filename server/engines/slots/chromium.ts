@@ -33,7 +33,7 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
     settingName: 'BERTH_HEADLESS_SHELL',
   },
 };
-export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // Object.keys() returns strings.
+export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // The type of Object.keys() is string[].
 const VERSION_WITHIN_MS = 20_000;
 
 export const findBrowser = (engine: Engine, explicitPath?: string): string | undefined =>

@@ -1,5 +1,5 @@
 // Builds the arguments of bubblewrap for a jail with a minimal read-only root, private /proc, /dev and /tmp, and the
-// session's own folder. chain.ts uses the arguments.
+// box's folder. chain.ts uses the arguments.
 import { dirname } from 'node:path';
 import type { ReadOnlyMount } from './slots.ts';
 

@@ -88,7 +88,7 @@ export class LimitWatch {
   async #run(): Promise<void> {
     while (!this.#stopController.signal.aborted) {
       await this.#check().catch(error => this.#options.log.warn('box.measure_failed', { reason: reason(error) }));
-      // Together with a check of the processor time, which wakes the process anyway.
+      // Waits until BusyWatch checks the processor time, so that both checks wake this process only once.
       const { clock } = this.#options;
       const waitMs = CHECK_EVERY_MS - BUSY_CHECK_EVERY_MS + msToSharedTick(clock, BUSY_CHECK_EVERY_MS);
       await clock.sleep(waitMs, this.#stopController.signal).catch(() => {});

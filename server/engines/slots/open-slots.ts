@@ -69,7 +69,10 @@ async function openTestedSlots(options: OpenSlotsOptions, signal?: AbortSignal):
   throw jailedAttempt.fault;
 }
 
-/** Helper programs still run only with the configured isolation, so what needs one fails if it cannot be provided. */
+/**
+ * Opens slots without the probe. Helper programs run only with the configured isolation. If this machine cannot provide
+ * the isolation, every call of a helper program fails.
+ */
 function openUntestedSlots(options: OpenSlotsOptions): Slots {
   const host = createBoxHost(options, options.isolation === 'process' ? 'process' : jailedForm());
   const engines = ENGINES.flatMap(engine => {

@@ -1,5 +1,5 @@
-// Caches that an engine passed the probe, until the machine is rebooted, or the kernel, browser, bubblewrap, form or
-// user changes. A failure is not cached.
+// Caches the result of a probe that an engine passed. The result is valid until the machine is rebooted, or the kernel,
+// browser, bubblewrap, form or user changes. Failures are not cached.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';

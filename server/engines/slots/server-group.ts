@@ -1,6 +1,6 @@
-// The cgroup of a server process among the cgroups of its boxes, on v1. The process then competes with each box for
-// processor time, and not with all boxes together. Without it, the kernel would put the process into a group with all
-// others of its terminal (autogroup), whatever their niceness.
+// On cgroup v1, puts a server process into its own cgroup, beside the cgroups of its boxes. The process then competes
+// with each box for processor time, and not with all boxes together. Without the cgroup, the kernel would schedule the
+// process together with all other processes of its terminal (autogroup), whatever their niceness.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pollUntil } from '../../kit/wait.ts';
@@ -10,13 +10,13 @@ import { attempt } from './attempt.ts';
 export const SERVER_GROUP = 'berth-main';
 
 /**
- * The share of a server, of which an ordinary box has 1024. Without a larger one, a server with many sessions would get
- * as little as each of them.
+ * The CPU shares of a server process. An ordinary box has 1024. With the same value, a server with many sessions would
+ * get as little processor time as each box.
  */
 const SHARE = 16 * 1024;
 /**
- * The share of the server and all its boxes together, of which each other terminal or service of the machine has 1024.
- * With 1024, the suite of tests takes 1.3 times as long, because a server had a share of its own before.
+ * The CPU shares of the server and all its boxes together. Each other terminal or service of the machine has 1024. With
+ * 1024, the test suite takes 1.3 times as long as when the server had CPU shares of its own, outside this group.
  */
 const SHARE_OF_ALL = 3 * 1024;
 const REMOVE_WITHIN_MS = 5000;
@@ -24,7 +24,10 @@ const CHECK_EVERY_MS = 3;
 
 export const isServerGroup = (name: string): boolean => name.startsWith(SERVER_GROUP);
 
-/** Moves the process into its group, and removes those that killed servers left. Without permission, does nothing. */
+/**
+ * Removes the groups that killed servers left, and moves the process into its own group. Does nothing without
+ * permission to create groups.
+ */
 export async function joinServerGroup(boxesFolder: string, pid: number): Promise<void> {
   await removeServerGroups(boxesFolder, pid);
   const folder = join(boxesFolder, `${SERVER_GROUP}-${pid}`);
@@ -37,8 +40,9 @@ export async function joinServerGroup(boxesFolder: string, pid: number): Promise
 }
 
 /**
- * Removes the group of this process, and those of processes that have ended. What is still in them, such as PostgreSQL,
- * is moved to the group that the server came from. A group that cannot be removed is left.
+ * Removes the group of this process, and the groups of processes that have ended. Processes that are still in these
+ * groups, such as PostgreSQL, are moved to the parent of `boxesFolder`. A group that cannot be removed is left in
+ * place.
  */
 export async function removeServerGroups(boxesFolder: string, pid: number): Promise<void> {
   const isRemoved = (): true | undefined => (endedGroups(boxesFolder, pid).every(removeGroup) ? true : undefined);

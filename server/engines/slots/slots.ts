@@ -34,7 +34,7 @@ export interface Program {
 
 /** The values on which the program's arguments may depend. */
 export interface BoxLayout {
-  /** The session folder as seen by the program: `/session` in a jail, the real folder without one. */
+  /** The box's folder, as seen by the program: `/session` in a jail, the real path without one. */
   readonly folder: string;
   /** The program reaches the egress listener at 127.0.0.1 on this port. */
   readonly egressPort: number;
@@ -64,7 +64,7 @@ export interface BoxRequest {
 
 /** The remains of a box when all its processes have ended. */
 export interface Remains {
-  /** The session folder. Untrusted: do not follow links in it. */
+  /** The box's folder. Untrusted: do not follow links in it. */
   readonly folder: string;
   /** The folder of uploads. The server writes to it; in the box it is read-only. */
   readonly uploads: string;
@@ -97,7 +97,7 @@ export interface Box extends Closeable {
   readonly fifoOut: string;
   /** A folder for the server's own notes, for use after a restart. Not visible in the box. */
   readonly notes: string;
-  /** The session folder on this machine (untrusted: do not follow links in it), and its path inside the box. */
+  /** The box's folder on this machine (untrusted: do not follow links in it), and its path inside the box. */
   readonly folder: string;
   readonly folderInBox: string;
   /** A folder that the server writes to. The box reads it at /tmp/.uploads, or without a jail at this path. */

@@ -48,7 +48,7 @@ export function spawnChain({ file, args }: Command, mark: string, hasGate: boole
   });
   const whenExited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
   whenExited.catch(() => {});
-  process.stdin?.on('error', () => {}); // A write fails if the chain has exited, which `exited` reports.
+  process.stdin?.on('error', () => {}); // A write fails if the chain has exited, which `whenExited` reports.
   const openGate = (): void => void process.stdin?.end(GATE_LINE);
   return {
     process,
@@ -109,8 +109,8 @@ export async function waitUntilRunning(
 }
 
 /**
- * Throws the chain's exit error if the chain exits within EXIT_WAIT_MS. The exit may be the cause of an earlier
- * failure, but be detected only after it.
+ * Throws the chain's exit error if the chain exits within EXIT_WAIT_MS. The exit may be the cause of a failure that was
+ * detected before it.
  */
 const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
   withTimeout(EXIT_WAIT_MS, 'the chain to exit', () => exitPromise).catch(error => {

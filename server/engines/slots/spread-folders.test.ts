@@ -13,7 +13,7 @@ mkdirSync(BESIDE, { recursive: true });
 const folder = mkdtempSync(join(BESIDE, 'spread-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Spreads the folders inside this one. Returns how many programs were started for it. */
+/** Calls `spreadFolders`, and returns the number of programs that it started. */
 async function programsFor(folder: string): Promise<number> {
   let count = 0;
   const onStart = (): void => {

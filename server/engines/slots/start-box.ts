@@ -67,7 +67,7 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
-  // A start takes all the processor time that it can get. The first check of BusyWatch would be too late.
+  // A starting browser uses all the processor time that it can get, and the first check of BusyWatch would be too late.
   cgroup.scheduleAsIdle(true);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
   undoScope.defer(() => void loopbackListener?.close());

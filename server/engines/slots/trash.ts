@@ -42,8 +42,7 @@ export class Trash {
   #empty(): void {
     this.#emptying ??= this.#removeAll().finally(() => {
       this.#emptying = undefined;
-      // A folder may have been moved to the trash after the directory was read for the last list, but before the list
-      // arrived.
+      // A folder that is moved to the trash while the trash is being listed may be missing from the list.
       if (this.#hasNewFolder) this.#empty();
     });
   }

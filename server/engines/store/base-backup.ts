@@ -66,7 +66,8 @@ export async function startBaseBackup(
 async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBackup, 'major' | 'close'>> {
   const cluster = clusterFolder(dataDir);
   const migrationResult = await client.query('select name from berth_migrations order by name desc limit 1');
-  // The slot makes PostgreSQL keep the write-ahead log from now on. It is dropped when the connection ends.
+  // The replication slot makes PostgreSQL keep the write-ahead log from now on. The slot is dropped when the connection
+  // ends.
   await client.query(`select pg_create_physical_replication_slot('berth_backup_${process.pid}', true, true)`);
   const startResult = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
   const firstSegment = String(startResult.rows[0]?.segment);

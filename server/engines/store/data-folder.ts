@@ -17,7 +17,8 @@ import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
 /**
- * A server keeps the lock while it is running. A command keeps it only briefly, while it runs a PostgreSQL of its own.
+ * A server keeps the lock while it is running. A command keeps the lock only briefly, while it runs its own PostgreSQL
+ * server.
  */
 export type FolderRole = 'server' | 'command';
 

@@ -165,9 +165,9 @@ export type AtomicTables = Pick<
  * if its open connections stay open. `session_event`: the payload is the application id, a space, and the session id,
  * or the application id alone for events of the application. `device_changed`: the id of a device authorization whose
  * status has changed. `action_changed`: the id of an Action whose state has changed. `inbox_changed`: the id of an
- * application whose items that wait for members have changed. `hosts_changed` (no payload): a host joined, left or is
- * draining. `line_moved` (no payload): a waiting create may be admitted. A notification may be lost when a process
- * dies, so readers also poll.
+ * application in which the Actions or hand-offs that wait for members have changed. `hosts_changed` (no payload): a
+ * host joined, left or is draining. `line_moved` (no payload): a waiting create may be admitted. A notification may be
+ * lost when a process dies, so readers also poll.
  */
 export type Channel =
   | 'credential_revoked'

@@ -17,7 +17,7 @@ export function masterKeySource(origin: MasterKeyOrigin): MasterKeySource {
   return new MasterKeyFile(origin.dataDir);
 }
 
-/** The operator changes the master key by supplying the new key before the old one. */
+/** The operator changes the master key by listing the new key first, followed by the old one. */
 const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
   name,
   read,

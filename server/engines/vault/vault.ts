@@ -1,6 +1,6 @@
 // Seals data that must not be readable in the database, with a data key for each application and each consumer, and one
-// for the installation. Each stored data key is wrapped by the master key. Sealed data can be opened only as the owner,
-// kind, id and version for which it was sealed.
+// for the installation. Each stored data key is wrapped by the master key. Sealed data can be opened only with the
+// owner, kind, id and version for which it was sealed.
 import type { Clock } from '../../kit/clock.ts';
 import { Fault } from '../../kit/fault.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -15,8 +15,8 @@ export interface Place {
   readonly kind: string;
   readonly id: string;
   /**
-   * The version of the value. Sealed data of an earlier version cannot be opened as the current version, so it cannot
-   * be put back.
+   * The version of the value. Data that was sealed for an earlier version cannot be opened as the current version, so
+   * an earlier value cannot be restored by changing the database.
    */
   readonly version: number;
 }

@@ -1,5 +1,5 @@
 // The CDP commands of clients that are refused or rewritten, with reasons. All others are forwarded unchanged. The
-// jail, the egress proxy and Chromium's managed policies protect the host even without this file, which gives clear
+// jail, the egress proxy and Chromium's managed policies protect the host even without this file. This file gives clear
 // errors, keeps files in their session, and adds a second layer of protection.
 
 import type { Lease } from '../../domain/handoffs/lease.ts';
@@ -29,7 +29,7 @@ const SCHEME_DEPTH_MAX = 4;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 /** The same limit as in Chromium, which does not open longer URLs. */
 const URL_CHARS_MAX = 2 * 1024 ** 2;
-/** How much of a value an error message repeats. */
+/** The maximum number of characters of a value that an error message quotes. */
 const QUOTED_CHARS_MAX = 200;
 
 const PASS: Verdict = { pass: true };

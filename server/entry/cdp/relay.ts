@@ -74,7 +74,10 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly page?: string;
   readonly waiting: WaitingBytes;
-  /** Set for a client with limits: see `ClientListener` in engines/browser. */
+  /**
+   * Returns the maximum length of a response to this method, in bytes. Absent for a client without such limits. See
+   * `ClientListener` in engines/browser.
+   */
   readonly responseBytesMax?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLongMessage: ReadLongMessage;

@@ -33,7 +33,10 @@ import { Relay } from './relay.ts';
  */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
-/** Commands that return a file as base64. The driver accepts files of up to 50 MiB. */
+/**
+ * Commands that return a file as base64. The driver, with which the service controls browsers, accepts files of up to
+ * 50 MiB.
+ */
 const FILE_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF', 'IO.read']);
 const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
 /**
@@ -60,7 +63,8 @@ interface OpenedConnection extends ConnectGrant {
    */
   readonly responseBytesMax?: (method: string) => number;
   /**
-   * Set if the client requested to count as a guest, as the driver does in a session that was not created for its call.
+   * Set if the client requested the kind `guest`, as the driver does in a session that was not created for its call. A
+   * guest does not keep the session running after the clients have left.
    */
   readonly isGuest?: boolean;
 }

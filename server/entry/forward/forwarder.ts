@@ -251,7 +251,8 @@ export class Forwarder implements Closeable {
       agent: isPersistent ? (isTls ? this.#https : this.#http) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
-    peerRequest.on('error', () => {}); // Handles errors between the steps, each of which has its own listener.
+    // Prevents an error from ending the process while no step is waiting. Each step has a listener of its own.
+    peerRequest.on('error', () => {});
     return peerRequest;
   }
 }

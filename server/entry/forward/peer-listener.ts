@@ -1,5 +1,6 @@
-// The address at which other hosts reach this one, in addition to its public address: a port with TLS and, for one of
-// several processes of a machine, a Unix socket or a port of its own. Connections are handed to the HTTP server.
+// The address at which other hosts reach this one, in addition to its public address. Used for TLS between hosts, and
+// if several processes on one machine share the public address. It is a port or a Unix socket. Connections are handed
+// to the HTTP server.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';

@@ -59,7 +59,7 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
 }
 
 /**
- * Creates unique names: `report.pdf`, `report (1).pdf`, … Remembers the last number of each name, because thousands of
+ * Creates unique names: `report.pdf`, `report (1).pdf`, … Stores the last number of each name, because thousands of
  * names may be equal.
  */
 class UniqueNames {

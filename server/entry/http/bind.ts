@@ -425,7 +425,8 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
 }
 
 function unknownWarning(name: string): Warning {
-  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // Stored by PostgreSQL, which refuses these characters.
+  // The path is stored in PostgreSQL, which refuses NUL and lone surrogates.
+  const path = name.replaceAll('\0', '\ufffd').toWellFormed();
   return { code: 'unknown_field', path, message: `There is no field ${path}; it was ignored.` };
 }
 

@@ -100,8 +100,8 @@ const unstorableFault = (): Fault =>
   );
 
 /**
- * The code with which PostgreSQL refuses half of a surrogate pair in JSON. It also refuses invalid ids with this code,
- * which is a bug of this server.
+ * The code with which PostgreSQL refuses half of a surrogate pair in JSON. PostgreSQL also refuses invalid ids with
+ * this code. If a query contains an invalid id, that is a bug of this server.
  */
 const INVALID_TEXT = '22P02';
 /** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before version 16. */

@@ -18,7 +18,7 @@ const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
   application: 8 * GIB,
   process: 16 * GIB,
 };
-/** An upload without Content-Length reserves bytes in steps of this size. */
+/** An upload without Content-Length reserves bytes in steps. The steps grow up to this size. */
 const STEP_BYTES = 1024 ** 2;
 /** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
 const INTERVAL_BYTES_MIN = 64 * 1024;

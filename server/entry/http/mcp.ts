@@ -212,7 +212,7 @@ const PERSON = 'person';
 const STATE_SECONDS = 3_600;
 /**
  * The prefix of session ids in the 2025 protocol for clients that declared during initialization that they can open
- * addresses. Nothing else is stored about a session.
+ * addresses. The server stores nothing about these sessions. It only checks the prefix.
  */
 const URL_SESSION_PREFIX = 'elicits-url-';
 

@@ -85,7 +85,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
       if (uploadedFile.size > bounds.maxBytes) throw tooLarge(bounds);
     }
   } catch (error) {
-    // Discard the rest of the body, or the connection would hang.
+    // Discards the rest of the body. Otherwise the connection would hang.
     request.raw.unpipe().resume();
     throw faultOf(error);
   }

@@ -15,7 +15,7 @@ import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.
 import { requireValidMetadata } from '../../domain/sessions/metadata.ts';
 import { settingsAt, settingsWithoutEffect, unsupportedSettings } from '../../domain/sessions/settings.ts';
 
-/** The regions and engines that creates can choose from on this installation. */
+/** The regions and engines that this installation offers for new sessions. */
 export interface OfferedChoices {
   /** The operator's regions; the first is the default. */
   readonly regions: readonly string[];
@@ -155,7 +155,10 @@ const regionNotLocal = (requested: string, [local]: readonly string[]): Warning 
   message: `This installation has no region ${requested}; the session runs in ${local}.`,
 });
 
-/** Settings that protect the caller are refused instead of ignored, because running without them would be unsafe. */
+/**
+ * Refuses settings that protect the caller, because running without them would be unsafe. On the compatibility mount,
+ * they only cause warnings.
+ */
 function refuseUnavailable(settings: BrowserSettings, mount: PlacementChoices['mount']): void {
   const refusedSetting = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
   if (!refusedSetting || mount === 'compat') return;

@@ -1,4 +1,4 @@
-// Tests the messages about invalid values, with the schema of a create.
+// Tests the messages about invalid values, with the schema of the create request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CreateAgentKey } from '../../../contract/agent-keys.ts';

@@ -633,7 +633,7 @@ test('account routes refuse unknown fields', async () => {
   assert.deepEqual([status, body.code, body.details.issues[0]?.path], [400, 'unknown_field', 'nmae']);
 });
 
-// ---- answers -------------------------------------------------------------------------------------------------------
+// ---- responses -----------------------------------------------------------------------------------------------------
 
 test('a create request returns 201 with a Location header', async () => {
   const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', { key: KEY });
@@ -921,7 +921,7 @@ test('each operation logs a line at its start and a line at its end, without sec
   assert.ok(!/k_secret|the-agent-key/.test(JSON.stringify(lines)));
 });
 
-// ---- the reference -------------------------------------------------------------------------------------------------
+// ---- the API reference ---------------------------------------------------------------------------------------------
 
 test('the OpenAPI document is the same at every address and lists every operation once', async () => {
   const yaml = await ask('GET', '/openapi.yaml');

@@ -96,7 +96,7 @@ import { type WebhookMethods, webhookHandlers } from './webhooks.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
-/** The time from the headers of a request to the end of its body. Responses and uploads may take longer. */
+/** The maximum time from the headers of a request to the end of its body. Responses and uploads may take longer. */
 const REQUEST_MS = 60_000;
 /**
  * Longer than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that is being
@@ -119,7 +119,7 @@ const SECURITY_HEADERS = {
 
 export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly listen: { readonly host: string; readonly port: number };
-  /** The origin that callers use, for the examples in the reference. Defaults to the listening address. */
+  /** The origin of this service as callers see it. Defaults to the listening address. */
   readonly publicUrl?: string;
   readonly compat: boolean;
   /** Address ranges of trusted reverse proxies. */
@@ -221,7 +221,8 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     requestIdHeader: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: HEADER_BYTES_MAX }, // A path cannot be longer than the headers.
+    // No path is longer, because Node counts the request target as part of the headers.
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     // No route has a schema of Fastify. Without these two options, Fastify loads the libraries that compile schemas (3
     // MiB).
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },

@@ -1,4 +1,5 @@
-// HTTP handlers for sessions on both mounts. The compatibility mount differs in the region and in repeated releases.
+// HTTP handlers for sessions on both mounts. The compatibility mount shows other region names, and accepts repeated
+// releases.
 import type { Warning } from '../../../contract/common.ts';
 import { COMPAT_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
@@ -10,7 +11,9 @@ import type { HandlerInput, MountName } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
 
-/** The region shown to official clients if the real region has no name that they recognize. */
+/**
+ * The region shown to official clients if neither the real region nor the requested one has a name that they recognize.
+ */
 const COMPAT_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => ({

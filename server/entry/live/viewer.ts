@@ -356,7 +356,8 @@ export class Viewer {
     while (!this.#closeController.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closeController.signal).catch(() => {});
       const control = this.#control;
-      // Control that was requested is renewed by the person's own browser, so that it ends when that tab is suspended.
+      // Control in a requested hand-off is renewed by the person's own browser, so that the control ends when its tab
+      // is suspended.
       if (!control || control.wasRequested || this.#closeController.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
       const isRenewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));

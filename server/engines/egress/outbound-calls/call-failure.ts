@@ -73,7 +73,7 @@ const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
   'address_not_allowed',
 ]);
 
-/** `isSent`: whether any byte of the request may have been sent. */
+/** Converts an error to a CallFailure. `isSent`: whether any byte of the request may have been sent. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
   const { errorKind, rule, status } = callErrorOf(error, isSent);
   return {

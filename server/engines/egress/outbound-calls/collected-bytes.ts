@@ -1,5 +1,5 @@
-// Collects bytes that arrive in parts into one buffer. A part of one byte takes one byte here. In a list of parts, it
-// would take a hundred bytes.
+// Collects bytes that arrive in parts into one buffer. A part of one byte takes one byte in the buffer, but about a
+// hundred bytes in a list of parts.
 
 const FIRST_BYTES = 4096;
 

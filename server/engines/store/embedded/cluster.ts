@@ -25,7 +25,7 @@ export function clusterMajor(dataDir: string): number | undefined {
 
 /**
  * Finds the binaries of the cluster's major version. After an update of the npm package to another major version, only
- * the system may still have them.
+ * the packages of the operating system may still contain them.
  */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);

@@ -43,8 +43,8 @@ export async function postgresIdentity(dataDir: string): Promise<PostgresIdentit
 }
 
 /**
- * Returns the prefix that makes a command run under another user id inside a user namespace, if the id outside cannot
- * be used.
+ * Returns the prefix that runs a command under another user id in a user namespace. Returns [] if PostgreSQL can run
+ * under `uid` itself.
  */
 async function namespacePrefix(uid: number, setprivPrefix: readonly string[], dataDir: string): Promise<string[]> {
   const namedIds = await namedUserIds();
@@ -53,7 +53,8 @@ async function namespacePrefix(uid: number, setprivPrefix: readonly string[], da
   const unshare = ['unshare', '--user', `--map-user=${mappedId}`, `--map-group=${mappedId}`];
   const probe = await runProgram([...setprivPrefix, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
-  // The user may have a name in a directory service. If the user has no name, initdb reports that.
+  // The user may have a name in a directory service instead of /etc/passwd. If the user has no name, initdb reports
+  // that.
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',

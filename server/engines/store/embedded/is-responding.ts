@@ -1,4 +1,4 @@
-// Checks whether a PostgreSQL responds on a Unix socket: one connection, one query, a short wait.
+// Checks whether a PostgreSQL server responds on a Unix socket, with one connection, one query and a short timeout.
 import pg from 'pg';
 
 export interface SocketAddress {

@@ -1,6 +1,6 @@
-// Ends the remaining processes of a PostgreSQL whose postmaster is dead. They usually exit on their own, but a process
-// that waits for a lock held by a killed process waits forever, and PostgreSQL does not start on the cluster while one
-// of these processes exists.
+// Ends the remaining processes of a PostgreSQL server whose postmaster is dead. They usually exit on their own, but a
+// process that waits for a lock held by a killed process waits forever, and PostgreSQL does not start on the cluster
+// while one of these processes exists.
 import { readdirSync } from 'node:fs';
 import { isClusterProcess } from './postmaster-file.ts';
 

@@ -97,7 +97,7 @@ function spawnPostgres(options: LaunchOptions, cluster: string): ChildProcess {
   ]);
   const log = openServerLog(options.dataDir);
   try {
-    // In a process session of its own, so that Ctrl-C does not reach it: the server stops the database last.
+    // PostgreSQL runs in its own process session, so that Ctrl-C does not reach it. The server stops the database last.
     return spawn(program, args, {
       cwd: '/',
       detached: true,

@@ -39,7 +39,7 @@ const SETTINGS = {
   max_logical_replication_workers: 0,
   max_wal_senders: 0,
   autovacuum_max_workers: 2,
-  // These keep the write-ahead log small on disk, and recovery short.
+  // These settings keep the write-ahead log small on disk, and recovery short.
   min_wal_size: '32MB',
   max_wal_size: '256MB',
   // Commits are durable, whatever postgresql.conf contains.

@@ -15,8 +15,8 @@ const STATEMENTS = [
   )`,
   'insert into application_limits (application_id, updated_at) select id, created_at from applications',
 
-  // Ids and digests only: neither the key nor the request body can be recovered from here. The stored answer keeps the
-  // order of its fields.
+  // Contains only digests of the key and the request, so that neither can be recovered from this table. `kept` is json,
+  // not jsonb: the stored response keeps the order of its fields.
   `create table idempotency (
     owner uuid not null,
     key_digest bytea not null check (length(key_digest) = 32),

@@ -1,5 +1,5 @@
-// Functions that hold and settle credit. For the server, each is one statement, and the connection keeps its plans.
-// Each locks the balance of the account first, then the reservation.
+// Functions that hold and settle credit. The server calls each function in one statement, and each connection caches
+// the plans of the function's statements. Each function locks the balance of the account first, then the reservation.
 import { type Kysely, sql } from 'kysely';
 
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;

@@ -1,5 +1,5 @@
-// Limited attempts, such as sign-ins, counted across all hosts. The rows are needed only for minutes, so the table is
-// unlogged, and a crash of the database empties it.
+// Rate-limited attempts, such as sign-ins, counted across all hosts. The rows are needed only for minutes, so the table
+// is unlogged, and a crash of the database empties it.
 import { type Kysely, sql } from 'kysely';
 
 const ATTEMPTS = `create unlogged table attempts (

@@ -1,5 +1,5 @@
-// A function that places a session. For the server it is one statement, and the connection keeps its plans.
-// tables/place.ts describes the arguments and the result.
+// A function that places a session. The server calls it in one statement, and each connection caches the plans of the
+// function's statements. tables/place.ts describes the arguments and the result.
 import { type Kysely, sql } from 'kysely';
 
 // Each statement of the function sees everything that was committed before the statement began. Sessions are therefore

@@ -1,4 +1,4 @@
-// Limited attempts, such as sign-ins, per address, account and application, counted across all hosts.
+// Rate-limited attempts, such as sign-ins, counted per address, account or application across all hosts.
 
 export interface AttemptKey {
   /** The name of the limit, such as `sign_in.address`. */

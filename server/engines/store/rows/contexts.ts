@@ -29,7 +29,7 @@ export interface StoredArchive {
   readonly checksum: Buffer;
 }
 
-/** The parts and the size of a version. */
+/** The origin, the parts and the size of a version. */
 export interface VersionFacts {
   readonly source: VersionSource;
   readonly sessionId?: SessionId;

@@ -12,8 +12,8 @@ import type {
 import type { CreditRates, MeteredUse } from '../../../kit/metered-cost.ts';
 
 /**
- * The balances of an account, which add up to 0. `funding` and `promo` are negative by the credit that came from them,
- * and the other three say where this credit is now.
+ * The balances of an account, which add up to 0. `funding` and `promo` are negative: their absolute values are the
+ * credit that came from them. The other three balances show where this credit is now.
  */
 export interface BalanceRow {
   readonly accountId: AccountId;
@@ -138,8 +138,8 @@ export interface CreditRows {
   /** Writes the event `credit.exhausted` for the session. */
   recordExhaustedCredit(session: SessionId, at: Date): Promise<void>;
   /**
-   * Writes `credit.low`, to one of its running sessions on this host, for each account whose available credit has
-   * fallen below the threshold. The event is written again only after the credit was no longer below the threshold.
+   * For each account whose available credit has fallen below the threshold, writes `credit.low` to one of the account's
+   * running sessions on this host. The event is written again only after the credit was no longer below the threshold.
    * Returns the number of accounts whose credit has crossed the threshold in either direction.
    */
   recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;

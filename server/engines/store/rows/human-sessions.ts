@@ -31,13 +31,13 @@ export interface HumanSessions {
   /** Valid sessions, newest first. */
   list(account: AccountId, now: Date): Promise<HumanSessionRow[]>;
   /**
-   * Gives a valid session a new cookie, and in the same transaction sends a notification about the old cookie. Returns
-   * the hash of the old cookie.
+   * Gives a valid session a new cookie, and in the same transaction notifies all processes that the old cookie is no
+   * longer valid. Returns the hash of the old cookie.
    */
   renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
   /**
-   * Revokes one valid session, or all but one, and sends the notifications in the same statement. Returns the hashes of
-   * the revoked sessions.
+   * Revokes one valid session, or all but one, and notifies all processes in the same statement. Returns the hashes of
+   * the cookies of these sessions.
    */
   revoke(account: AccountId, choice: SessionChoice, now: Date): Promise<Buffer[]>;
   /**

@@ -42,7 +42,7 @@ export interface Mails {
   removeOlder(before: Date): Promise<number>;
   /**
    * Deletes unsent e-mails about waiting items if none of their items is still waiting, or if the recipient has turned
-   * e-mails about them off. Returns the number of e-mails.
+   * off such e-mails. Returns the number of deleted e-mails.
    */
   withdraw(): Promise<number>;
 }

@@ -43,8 +43,8 @@ export interface PlaceOptions {
   /** Returns undefined if no credit is to be held; then no credit row is locked. */
   readonly hold?: (expiresAt: Date) => Hold | undefined;
   /**
-   * In a fleet: the create's position in the line of waiting creates, or `{}` for a create that has no position and
-   * comes after all others.
+   * In a fleet: the create's position in the queue, or `{}` for a create that has no position and comes after all
+   * others.
    */
   readonly line?: Partial<QueuePosition>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */

@@ -59,7 +59,8 @@ export interface RecordingFileRow {
 }
 
 /**
- * For methods that take only a session id, the caller must already have read the session's row under its application.
+ * Methods that take only a session id do not check its application. The caller must check it first, by reading the
+ * session with its application id.
  */
 export interface RecordingRows {
   /** Does not change an existing row. */
@@ -81,8 +82,8 @@ export interface RecordingRows {
   /** For each page, the end of its last stored segment, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /**
-   * Requests that this host assemble the file. Does nothing if the file is complete, or if it is pending on this host
-   * or on another host that is not lost.
+   * Requests that this host assemble the MP4 file of the page. Does nothing if the file is complete, or if it is
+   * pending on this host or on another host that is not lost.
    */
   requestFile(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
@@ -90,6 +91,9 @@ export interface RecordingRows {
   listPending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
   /** Updates a pending file. Records `recording.ready` or `recording.failed` if the new state is final. */
   settle(row: RecordingFileRow, now: Date): Promise<void>;
-  /** Call after the artifacts have been deleted. The rows of the pages are kept. */
+  /**
+   * Deletes the rows of segments, runs and files. Call after the artifacts have been deleted. The rows of the pages are
+   * kept.
+   */
   forget(session: SessionId): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The rows of sessions, from the create to the end.
+// The rows of sessions, and the changes of their state.
 
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -88,7 +88,7 @@ export interface SessionFilter {
   readonly words?: readonly string[];
   readonly endReasons?: readonly string[];
   readonly keyId?: KeyId;
-  /** The time from the create to the end of the session, or until now if the session has not ended. */
+  /** The minimum duration of the session: from its creation to its end, or until now if the session has not ended. */
   readonly atLeastSeconds?: number;
   readonly atMostSeconds?: number;
   /** At this time or later. */
@@ -106,8 +106,8 @@ export const SEARCHED_SESSIONS_MAX = 10_000;
 /**
  * `use`: the use before the session was placed, if limits were checked. `over`: the use has reached a limit. `full`:
  * the limits allow the session, but the host has no free slot, or its free slots are reserved for waiting creates.
- * `behind`: the latest refusal of another create of the application, which is waiting and comes first. `short`: the
- * account has too little credit.
+ * `behind`: another create of the application is waiting and comes first. The value is the latest refusal of that
+ * create. `short`: the account has too little credit.
  */
 export type PlaceOutcome =
   | { readonly placed: SessionRow; readonly use?: ApplicationUse }

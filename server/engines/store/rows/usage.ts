@@ -11,7 +11,10 @@ export interface SessionUsageRow {
 }
 
 export interface UsageRows {
-  /** The caller must already have read the session's row under its application. */
+  /**
+   * Does not check the application of the session. The caller must check it first, by reading the session with its
+   * application id.
+   */
   ofSession(session: SessionId): Promise<SessionUsageRow | undefined>;
   /** Never replaces a value with a smaller one. Sessions that have been deleted in the meantime are left out. */
   save(rows: readonly SessionUsageRow[]): Promise<void>;

@@ -88,8 +88,8 @@ export interface WebhookRows {
   list(application: ApplicationId, page: { limit: number; before?: WebhookId }): Promise<WebhookRow[]>;
   get(application: ApplicationId, id: WebhookId): Promise<WebhookRow | undefined>;
   /**
-   * Undefined if `revision` is not the current one. Setting `status` to `disabled` also gives up waiting deliveries;
-   * setting it to `enabled` clears the failures.
+   * Undefined if `revision` is not the current one. Setting `status` to `disabled` also changes waiting deliveries to
+   * `dead`. Setting it to `enabled` clears the failures.
    */
   change(
     row: Pick<WebhookRow, 'id' | 'applicationId'>,
@@ -140,7 +140,10 @@ export interface WebhookRows {
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */
   markDelivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
-  /** Returns the time since which every attempt has failed. Undefined if the webhook was deleted. */
+  /**
+   * Records a failed attempt. Returns the time since which every attempt has failed. Undefined if the webhook was
+   * deleted.
+   */
   recordFailure(
     delivery: Pick<DeliveryRow, 'id' | 'webhookId'>,
     now: Date,

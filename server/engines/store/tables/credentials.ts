@@ -29,6 +29,6 @@ export const announceRevocation = sql<string>`pg_notify(${sql.lit(REVOCATION_CHA
 /** Like `announceRevocation`, but open connections of the key stay open. */
 export const announceRevocationKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
 
-/** Whether this use is later than the stored one, which may have been written first. */
+/** Whether this use is later than the stored one. Uses are not always written in the order in which they happened. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
   eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]);

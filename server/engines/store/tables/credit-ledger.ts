@@ -33,8 +33,8 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
 }
 
 /**
- * Holds credit from the account that the application bills, in one statement that locks the balance until the end of
- * the transaction. If there is not enough credit, returns the shortage and changes nothing.
+ * Holds credit of the application's billing account, in one statement that locks the balance until the end of the
+ * transaction. If there is not enough credit, returns the shortage and changes nothing.
  */
 export async function hold(trx: Db, request: NewHold): Promise<'held' | Shortage> {
   const { rows } = await sql<{ available: number | null }>`select ${holdExpression(request)} as available`.execute(trx);

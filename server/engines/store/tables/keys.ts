@@ -81,8 +81,8 @@ export const keys = (db: Db): Keys => ({
 });
 
 /**
- * Rotates a key. The end of the old key is written before the limit is checked. A key that is to be revoked at once can
- * therefore be rotated even when the limit is reached.
+ * Rotates a key. The expiry or revocation of the old key is written before the limit is checked. A key that is to be
+ * revoked at once can therefore be rotated even when the limit is reached.
  */
 async function rotate(
   trx: Db,

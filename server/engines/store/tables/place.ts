@@ -1,7 +1,7 @@
-// Places a session with one statement, the function `place_session` of migration 0053: it locks the application's
-// limits, then the host, counts the sessions, holds credit of the account, and inserts the row with its event. The
-// locks are held until the commit, so that concurrent creates are counted one after the other. The domain interprets
-// the limits: this file reads them first, the domain then sets a number that each count must be below, and the function
+// Places a session with one statement, which calls the function `place_session` of migration 0053. The function locks
+// the application's limits, then the host, counts the sessions, holds credit of the account, and inserts the row with
+// its event. The locks are held until the commit, so that concurrent creates are counted one after the other. This file
+// reads the limits first. The domain interprets them and returns the number that each count must be below. The function
 // changes nothing if the limits have been replaced since they were read.
 import { CompiledQuery, sql } from 'kysely';
 import { addMs } from '../../../kit/clock.ts';

@@ -59,8 +59,8 @@ export const usageHours = (db: Db): UsageHours => ({
 const SUMS = sql.raw('created, ended, failed, browser_ms, cpu_ms, bytes_received, bytes_sent');
 
 /**
- * Returns the next hour to sum, or the hour of the first session if no hour has been summed. Undefined if there are no
- * sessions.
+ * Locks and returns the next hour to sum. If no hour has been summed, this is the hour of the first session. Undefined
+ * if there has been no session.
  */
 async function lockNextHour(trx: Db): Promise<Date | undefined> {
   await sql`
