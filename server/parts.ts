@@ -121,7 +121,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
  */
 function lateEndings() {
   const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('endSession');
-  const isEndUnwritten = lateFunction<Parameters<Endings['isUnwritten']>, boolean>('isEndOwed');
+  const isEndUnwritten = lateFunction<Parameters<Endings['isUnwritten']>, boolean>('isEndUnwritten');
   return {
     calls: { endSession: endSession.call, isEndUnwritten: isEndUnwritten.call },
     bind: (endings: Endings): void => {

@@ -108,7 +108,7 @@ const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boole
   !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
 /** The same values that `npm start` sets. */
-const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=200', '--expose-gc'];
+const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=200', '--no-parallel-scavenge', '--expose-gc'];
 const MALLOC_ARENA_MAX = '1';
 
 export class TestServer {

@@ -16,6 +16,7 @@ import { FormDialog } from '../ui/form-dialog.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
+import { browserName } from './browser-name.ts';
 import { Notifications } from './notifications.tsx';
 
 export function AccountPage() {
@@ -345,12 +346,4 @@ function SessionRow({
       )}
     </Row>
   );
-}
-
-/** A name by which people can recognize their own browsers. */
-function browserName(userAgent = ''): string {
-  const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(userAgent)?.[0] ?? 'A browser';
-  const system = /Windows|Mac OS|Android|iPhone|iPad|Linux/.exec(userAgent)?.[0];
-  const name = { Edg: 'Edge', OPR: 'Opera' }[browser] ?? browser;
-  return system ? `${name} on ${system}` : name;
 }

@@ -173,7 +173,7 @@ const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation[
  */
 function assertStorable(definition: OperationDefinition): void {
   const text = JSON.stringify(definition);
-  if (text.length > DEFINITION_BYTES_MAX)
+  if (Buffer.byteLength(text) > DEFINITION_BYTES_MAX)
     throw invalidRequest([{ path: '', message: `The operation is larger than ${DEFINITION_BYTES_MAX / 1024} KiB` }]);
   if (/\\u0000|\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
     throw invalidRequest([

@@ -68,6 +68,17 @@ describe('redactUrl', () => {
     assert.ok(!clean.includes(SECRET), clean);
   });
 
+  it('redacts secrets at every position before the end of a truncated URL', () => {
+    for (const filler of ['a=b&', 'pw=x&', `token=${'x'.repeat(40)}&`, 'n=%2Fa%3Fb%3Dc&'])
+      for (let count = 0; count <= 800; count += 1 + (count % 7)) {
+        const url = `https://a.test/?${filler.repeat(count)}token=${SECRET}&${filler.repeat(800)}`;
+        for (const each of [url, `https://b.test/?next=${encodeURIComponent(url)}`]) {
+          const clean = redactUrl(each);
+          assert.ok(!clean.includes(SECRET.slice(0, 4)) && clean.length < 2100, clean);
+        }
+      }
+  });
+
   it('truncates long URLs', () => {
     const url = redactUrl(`https://shop.test/${'x'.repeat(5000)}`);
     assert.ok(url.length < 2100 && url.endsWith(CUT));

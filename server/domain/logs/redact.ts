@@ -84,12 +84,16 @@ const withoutUserInfo = (url: string): string =>
 function withoutSecretParameters(url: string, depth: number): string {
   const tailStart = url.search(/[?#;]/);
   if (tailStart < 0) return url;
+  let removedChars = 0;
   const tail = url
     .slice(tailStart)
-    .replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (match, prefix, name, value) => {
-      if (value === '') return match;
-      if (isSecretName(decode(name))) return `${prefix}${name}=${REDACTED}`;
-      return `${prefix}${name}=${redactNestedUrl(value, depth)}`;
+    .replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (match, prefix, name, value, at: number) => {
+      // The result is truncated before this parameter. Decoding never makes a nested URL longer, so this also holds for
+      // a parameter of a nested URL.
+      if (value === '' || tailStart + at - removedChars > URL_CHARS_MAX) return match;
+      const cleanValue = isSecretName(decode(name)) ? REDACTED : redactNestedUrl(value, depth);
+      removedChars += value.length - cleanValue.length;
+      return `${prefix}${name}=${cleanValue}`;
     });
   return url.slice(0, tailStart) + tail;
 }
@@ -104,6 +108,7 @@ function redactNestedUrl(value: string, depth: number): string {
 }
 
 function decode(text: string): string {
+  if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

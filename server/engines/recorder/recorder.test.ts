@@ -163,11 +163,12 @@ test('masks the field in a cross-site frame that appeared while its page waited 
     confine: {} as unknown as RecorderOptions['confine'],
   });
   const secrets = { forms: [] };
+  const notRecorded: string[] = [];
   const recording = await recorder.record({
     session: 'session',
     maskKind: 'password',
     secrets,
-    reportShortfall: () => {},
+    reportShortfall: (_, target = '') => void notRecorded.push(target),
   });
   const pages = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTarget(`page-${page}`));
   for (const [page, target] of pages.entries()) recording.recordPage(target, page, { at: new Date(0) });
@@ -180,6 +181,8 @@ test('masks the field in a cross-site frame that appeared while its page waited 
   assert.ok(frame.sent.includes('Runtime.evaluate'), 'the field can be hidden while the page waits');
 
   first.end();
+  recording.recordPage(new FakeTarget('late'), pages.length, { at: new Date(0) });
+  assert.deepEqual(notRecorded, [waiting.id, last.id, 'late'], 'the page that waited longest gets the free place');
   await eventually('the page to be recorded', () => waiting.sent.includes('Page.startScreencast'));
   waiting.paint();
   await eventually('a picture to be masked', () => painted.length > 0);

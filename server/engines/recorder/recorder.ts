@@ -324,7 +324,8 @@ export class SessionRecording {
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
   #newestEndedFrame: Frame | undefined;
-  readonly #waitingPages: Array<RecordablePage & { readonly at: Date }> = [];
+  /** The pages that wait to be recorded, by target id, in the order in which they appeared. */
+  readonly #waitingPages = new Map<string, RecordablePage & { readonly at: Date }>();
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #isPaused = false;
@@ -382,8 +383,9 @@ export class SessionRecording {
     const existingRecording = this.#pages.get(target.id);
     const isUnreadable = this.unreadablePages.has(page);
     if (isUnreadable || (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX)) {
-      if (!isUnreadable) this.#waitingPages.push({ ...recordablePage, at: appearance.at });
+      if (!isUnreadable) this.#waitingPages.set(target.id, { ...recordablePage, at: appearance.at });
       target.whenGone(() => {
+        this.#waitingPages.delete(target.id);
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
       return this.#options.reportShortfall(isUnreadable ? 'not_resumed' : 'too_many_at_once', target.id, page);
@@ -521,10 +523,16 @@ export class SessionRecording {
     this.#masks.delete(targetId);
     for (const [number, one] of this.#recordingsByNumber)
       if (one === recording) this.#recordingsByNumber.delete(number);
+    // Before the wait, during which another page may appear.
+    this.#recordNextWaiting();
     await recording.end();
-    const nextIndex = this.#waitingPages.findIndex(({ target }) => !target.isGone);
-    const [waitingPage] = nextIndex < 0 ? [] : this.#waitingPages.splice(nextIndex, 1);
-    if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waitReason: 'too_many_at_once' });
+  }
+
+  #recordNextWaiting(): void {
+    const [waitingPage] = this.#waitingPages.values();
+    if (!waitingPage) return;
+    this.#waitingPages.delete(waitingPage.target.id);
+    this.#recordOrWait(waitingPage, { at: waitingPage.at, waitReason: 'too_many_at_once' });
   }
 }
 
