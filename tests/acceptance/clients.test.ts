@@ -48,7 +48,7 @@ const SIDES: readonly Side[] = [
 ];
 
 /**
- * The observations for one cell (a context and a way of opening pages), one entry for each run. `byHand` is the
+ * The observations for one cell (a browser context and a way of opening pages), one entry for each run. `byHand` is the
  * Chromium without Berth.
  */
 interface Compared {

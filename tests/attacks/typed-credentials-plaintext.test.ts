@@ -158,7 +158,7 @@ async function tables(): Promise<void> {
 
 const sessions: string[] = [];
 
-test('results, pictures and errors of the call do not contain the typed text', async () => {
+test('results, pictures and errors of a call that types credentials do not contain the typed text', async () => {
   const { body, text } = await steps([
     { ...fill('#user', 'username') },
     { ...fill('#password', 'password') },

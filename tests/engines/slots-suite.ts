@@ -312,7 +312,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root' && existsSync(CPU_SHARES_ON_V1))
-      test('a server is in a cgroup among its boxes, and a program that it leaves running does not keep the cgroup', async t => {
+      test('a server has its own cgroup beside those of its boxes, and closing it removes the cgroup even if a program is still running', async t => {
         const small = await open();
         const group = join(basename(cgroupsOf(dataDir)[0] ?? ''), `berth-main-${process.pid}`);
         const groupOf = (pid: number | undefined): string => readFileSync(`/proc/${pid}/cgroup`, 'utf8');

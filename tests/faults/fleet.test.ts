@@ -298,7 +298,7 @@ const idOf = async (host: TestServer): Promise<string> => {
   return found.id;
 };
 
-test('a host that is drained and stopped under load gets no new sessions, no request fails, and the host accepts sessions again after a start', async t => {
+test('a host that is drained and stopped under load gets no new sessions and fails no request, and accepts sessions after a restart', async t => {
   const kept = await sessionOn(one);
   const id = await idOf(one);
   const traffic = new Traffic(fleet);

@@ -1,11 +1,12 @@
-// The cells of the table in tests/acceptance/clients.test.ts, and the pages that they open. A cell combines a context
-// with a way of opening pages. What a client received is recorded in tracks, so that two browsers can be compared.
+// The cells of the table in tests/acceptance/clients.test.ts, and the pages that they open. A cell combines a browser
+// context (the default one, or one of its own) with a way of opening pages. What a client received is recorded in
+// tracks, so that two browsers can be compared.
 import type { KnownDifferences } from './known-differences.ts';
 
 export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** One context and one way of opening pages. A cell opens one page, then another, then three at once. */
+/** One browser context and one way of opening pages. A cell opens one page, then another, then three at once. */
 export interface Cell {
   readonly ownContext: boolean;
   readonly way: Way;

@@ -172,7 +172,7 @@ export function consoleLink(server: TestServer): string {
   throw new Error('the log of the server contains no link to the console; only a first start prints the link');
 }
 
-/** Runs work on a page of the console. Fails if the page has a violation. */
+/** Runs `work` on a page of the console. Fails if the page requested another origin, threw an error or logged one. */
 export async function visit(
   origin: string,
   look: DisplaySettings,

@@ -1,7 +1,7 @@
 // The processes of a session's browser, seen from outside the box, with their CPU time.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The maximum number of levels from a renderer up to the box, with some reserve. */
+/** The maximum number of process levels from a renderer up to the box, with some margin. */
 const GENERATIONS_MAX = 6;
 
 export interface SessionProcess {

@@ -7,7 +7,7 @@ import { CheckField, TextField } from '../ui/form.tsx';
 /** The operation whose grant names the credentials that may be typed in a call. */
 const STEPS_OPERATION_ID = 'browser.steps';
 
-/** A grant in the form, where all values are strings. */
+/** A grant that is edited in the form. All values except `readsOnly` are strings. */
 export interface GrantDraft {
   readonly id: string;
   readonly operationId: string;

@@ -1,4 +1,4 @@
-// Parts that the list of invocations and the page of one invocation share.
+// The status, credit and duration of an invocation, as the list and the page of one invocation show them.
 import type { Invocation } from '../../../contract/invocations.ts';
 import { STATUS_WORDS } from './invocation-filters.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { ConfigureOperation } from '../../../contract/common.ts';
+import type { ConfigureOperation } from '../../../contract/configured-operations.ts';
 import { definitionOf } from './definition.ts';
 
 const definitionWith = (text: string): ConfigureOperation => ({

@@ -7,7 +7,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
-import { fault, limitReached } from '../faults.ts';
+import { fault } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
 import { recognize } from '../identity/credentials.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
@@ -86,7 +86,7 @@ export class ConsumerLinker {
       consumerPasskeys.list(otherConsumer),
     ]);
     if (ownPasskeys.length + otherPasskeys.length > CONSUMER_PASSKEYS_MAX)
-      throw limitReached('passkeys of both consumers', CONSUMER_PASSKEYS_MAX);
+      throw tooManyTogether('passkeys', CONSUMER_PASSKEYS_MAX);
   }
 }
 
@@ -114,12 +114,18 @@ async function moveMemory(
       0,
       MEMORY_LIMITS,
     );
-    if (outcome === 'limit_reached') throw limitReached('memory items of both consumers', MEMORY_ITEMS_MAX);
+    if (outcome === 'limit_reached') throw tooManyTogether('memory items', MEMORY_ITEMS_MAX);
     if (outcome !== 'written') sharedKeys.push(key);
   }
   if (sharedKeys.length > 0) throw duplicateKeys(sharedKeys);
   await consumerMemory.remove(from, { prefix: '' });
 }
+
+const tooManyTogether = (objectName: string, limit: number): Error =>
+  fault('limit_reached', `Together, the two consumers have more than ${limit} ${objectName}, which is the limit.`, {
+    advice: 'Remove those that are no longer needed, and link the consumers again.',
+    details: { limit },
+  });
 
 const LISTED_KEYS_MAX = 20;
 

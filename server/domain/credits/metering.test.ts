@@ -126,7 +126,7 @@ test('ends a session one minute after an extension of its hold failed, unless cr
   ]);
 });
 
-test('does not meter a session that has ended while its end cannot be written', async () => {
+test('does not meter an ended session whose end has not been written yet', async () => {
   const { state, seen, ends, run } = scene();
   await run(60_000);
   state.isEndUnwritten = true;

@@ -93,7 +93,7 @@ export class Downloads {
     const find = kind === DOWNLOAD_KIND ? this.#find : finders[kind];
     const found = await find?.(application, id);
     if (found) return found;
-    throw fault('not_found', 'The file of this link no longer exists.', {
+    throw fault('not_found', 'The file that this link refers to no longer exists.', {
       advice: 'The file was deleted, or its retention period has ended.',
     });
   }

@@ -31,7 +31,7 @@ test('redacts typed text in a console message from the same turn of the event lo
   assert.match(lines.join(''), /Input\.insertText/);
 });
 
-test('redacts the text of an expression that is not logged because of the rate limit', async () => {
+test('redacts the text of an expression in later entries, even if the expression itself exceeded the rate limit', async () => {
   const lines: string[] = [];
   const rows = {
     write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>

@@ -41,7 +41,7 @@ export class Signing {
   agentKeyOf(id: SessionId, key: string): KeyId | undefined {
     const [, ...parts] = SIGNING_KEY_PATTERN.exec(key) ?? [];
     if (parts.length === 0) return undefined;
-    const agentKey = parts.join('-') as KeyId; // Part of the signed text, which is compared below.
+    const agentKey = parts.join('-') as KeyId; // Not verified yet. The key is compared below.
     const expected = Buffer.from(this.keyOf(id, agentKey));
     const keyBytes = Buffer.from(key);
     return keyBytes.length === expected.length && timingSafeEqual(keyBytes, expected) ? agentKey : undefined;

@@ -34,7 +34,7 @@ function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
 }
 
 for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
-  test(`opens a sealed stream of ${length} bytes unchanged, in parts of any size`, async () => {
+  test(`returns the original ${length} bytes of a sealed stream, whatever the size of the pieces in which it arrives`, async () => {
     const plain = randomBytes(length);
     const sealed = await seal(plain);
     for (const pieceBytes of [1_000, sealed.length]) {

@@ -42,7 +42,7 @@ export class EncodeQueue {
   encode(request: EncodeRequest): Promise<Fragment> {
     const { promise, resolve, reject } = Promise.withResolvers<Fragment>();
     this.#queue.push({ ...request, resolve, reject });
-    // Each segment takes a turn. If it was already encoded together with another segment, its turn ends at once.
+    // There is one turn for each segment. A turn encodes the next batch, and does nothing if the queue is empty.
     void this.#runTurn();
     return promise;
   }

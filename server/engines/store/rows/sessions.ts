@@ -104,7 +104,7 @@ export interface SessionFilter {
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
 /**
- * `use`: the use before the session was placed, if limits were checked. `over`: the use has reached a limit. `full`:
+ * `use`: the usage before the session was placed, if limits were checked. `over`: the usage has reached a limit. `full`:
  * the limits allow the session, but the host has no free slot, or its free slots are reserved for waiting creates.
  * `behind`: another create of the application is waiting and comes first. The value is the latest refusal of that
  * create. `short`: the account has too little credit.
