@@ -107,7 +107,7 @@ export function profilesSuite(form: Form): void {
       writeFileSync(join(dataDir, 'host-secret'), HOST_SECRET);
     });
     after(async () => {
-      await host.cgroups.close();
+      host.cgroups.close();
       await removeDataDir(dataDir);
     });
 

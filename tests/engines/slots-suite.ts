@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
@@ -35,7 +35,6 @@ const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8')
 
 const FONT_CACHE = '/var/cache/fontconfig';
 const MIB = 1024 ** 2;
-const CPU_SHARES_ON_V1 = '/sys/fs/cgroup/cpu/cpu.shares';
 const GONE_WITHIN_MS = 60_000;
 const SCHEDULED_WITHIN_MS = 30_000;
 
@@ -309,25 +308,6 @@ export function slotsSuite(form: Form): void {
         sendWithoutReply(box, 'memory.busy = false');
         await waitForCpuIdle('0');
         await assertLeavesNothing(box);
-      });
-
-    if (form === 'root' && existsSync(CPU_SHARES_ON_V1))
-      test('a server has its own cgroup beside those of its boxes, and closing it removes the cgroup even if a program is still running', async t => {
-        const small = await open();
-        const group = join(basename(cgroupsOf(dataDir)[0] ?? ''), `berth-main-${process.pid}`);
-        const groupOf = (pid: number | undefined): string => readFileSync(`/proc/${pid}/cgroup`, 'utf8');
-        assert.match(groupOf(process.pid), new RegExp(`cpu.*/${group}$`, 'm'));
-        const program = spawn('sleep', ['60']);
-        t.after(() => program.kill());
-        assert.match(groupOf(program.pid), new RegExp(`cpu.*/${group}$`, 'm'));
-        await small.close();
-        for (const pid of [process.pid, program.pid]) assert.doesNotMatch(groupOf(pid), /berth-main/);
-        assert.deepEqual(
-          cgroupsOf(dataDir)
-            .flatMap(folder => readdirSync(folder))
-            .filter(name => name.startsWith('berth-main')),
-          [],
-        );
       });
 
     if (jailed)

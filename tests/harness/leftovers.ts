@@ -1,8 +1,7 @@
 // Finds what an installation has left on this machine: processes, mounts, cgroups and folders. Reads the tables of the
 // kernel, not of the server. An empty list means that nothing is left.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { isServerGroup } from '../../server/engines/slots/server-group.ts';
+import { join } from 'node:path';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
@@ -78,12 +77,10 @@ function processes(): Process[] {
 
 const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?? '').split('\0');
 
-/** Finds `berth-<install>/<session>` anywhere in the cgroup tree. The group of a running server is left out. */
+/** Finds `berth-<install>/<session>` anywhere in the cgroup tree. */
 export function cgroupsOf(dataDir: string): string[] {
   const install = installIdOf(dataDir);
-  if (install === undefined) return [];
-  const folders = findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
-  return folders.filter(folder => !isServerGroup(basename(folder)) || !read(join(folder, 'cgroup.procs')));
+  return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
 }
 
 function findFolders(folder: string, name: string, depth: number): string[] {

@@ -112,7 +112,8 @@ export class Assembler {
     const { head, bytes } = mp4Head(init, assemblyInput.canvas, piecesOf(segments, enlargement?.segments));
     const body = this.#body(assemblyInput, head, enlargement?.segments);
     const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
-    if (size !== bytes) throw new Error(`the stored MP4 file has ${size} bytes, but its header describes ${bytes} bytes`);
+    if (size !== bytes)
+      throw new Error(`the stored MP4 file has ${size} bytes, but its header describes ${bytes} bytes`);
     return size;
   }
 

@@ -86,7 +86,7 @@ export class BoxHost {
 
   /** Call after every box is closed. */
   async close(): Promise<void> {
-    await this.cgroups.close();
+    this.cgroups.close();
     await this.#trash.close();
   }
 

@@ -85,19 +85,10 @@ test('v1: uses the controllers of each hierarchy, below the cgroup of the server
   assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
 });
 
-test('v1: moves the server into a group among the boxes, and finds the parent cgroup from there', async () => {
-  mkdirSync(join(top, 'own'));
-  const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,cpu', '3:cpu:/own\n'));
-  await cgroups.joinServerGroup();
-  assert.equal(readFileSync(join(top, 'own/berth-cafe0000/berth-main-4321/cgroup.procs'), 'utf8'), '4321');
-  const moved = new Cgroups('cafe0000', sources('cgroup', 'rw,cpu', '3:cpu:/own/berth-cafe0000/berth-main-4321\n'));
-  assert.deepEqual(moved.folders, [join(top, 'own/berth-cafe0000')]);
-});
-
-test('creates the parent folder of the cgroups again if it was removed in the meantime', async () => {
+test('creates the parent folder of the cgroups again if it was removed in the meantime', () => {
   mkdirSync(join(top, 'own'));
   const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
-  await cgroups.close();
+  cgroups.close();
   assert.equal(existsSync(join(top, 'own/berth-cafe0000')), false);
   assert.ok(existsSync(join(cgroups.make('session', LIMITS).folders[0] ?? '', 'pids.max')));
 });

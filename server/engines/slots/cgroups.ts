@@ -2,9 +2,7 @@
 // controllers that are missing. cgroup.ts handles the cgroup of one box.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { attempt } from './attempt.ts';
 import { Cgroup } from './cgroup.ts';
-import { joinServerGroup, removeServerGroups, SERVER_GROUP } from './server-group.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
@@ -37,8 +35,10 @@ interface Location {
 
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
-/** Matches the end of the cgroup path of a process that is in a server group (server-group.ts). */
-const SERVER_GROUP_PATH = /(\/berth-[0-9a-f]+)?\/berth-main(-\d+)?$/;
+/**
+ * The child group to which this process moves. On v2, a group whose children have limits must not contain processes.
+ */
+const OWN_LEAF = 'berth-main';
 
 export interface CgroupSources {
   readonly mountinfo: string;
@@ -101,22 +101,9 @@ export class Cgroups {
     return cgroup;
   }
 
-  /** On v1, moves this process into its own cgroup, beside the cgroups of the boxes. */
-  async joinServerGroup(): Promise<void> {
-    const folder = this.#cpuFolderOnV1;
-    if (folder !== undefined) await joinServerGroup(folder, this.#sources.pid);
-  }
-
-  /** Removes the group of the server, and the parent folders that contain no box. */
-  async close(): Promise<void> {
-    const folder = this.#cpuFolderOnV1;
-    if (folder !== undefined) await removeServerGroups(folder, this.#sources.pid);
-    for (const parent of this.folders) removeFolder(parent);
-  }
-
-  get #cpuFolderOnV1(): string | undefined {
-    const location = this.#locations.get('cpu');
-    return location?.version === 1 ? location.folder : undefined;
+  /** Removes the parent folders that contain no box. */
+  close(): void {
+    for (const folder of this.folders) removeFolder(folder);
   }
 }
 
@@ -184,8 +171,8 @@ function enable(controller: Controller | Counter, folder: string): boolean {
 }
 
 const moveToLeaf = (parent: string, pid: number): boolean =>
-  makeFolder(join(parent, SERVER_GROUP)) &&
-  attempt(() => writeFileSync(join(parent, SERVER_GROUP, 'cgroup.procs'), String(pid)));
+  makeFolder(join(parent, OWN_LEAF)) &&
+  attempt(() => writeFileSync(join(parent, OWN_LEAF, 'cgroup.procs'), String(pid)));
 
 function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hierarchy[] {
   const groups = membership
@@ -205,16 +192,25 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
         type === 'cgroup2' ? names === '' : names.split(',').some(name => name !== '' && controllers.includes(name)),
       );
       const path = group?.slice(2).join(':') ?? '/';
-      const ownFolder = join(mountPoint, path.startsWith(root) ? relative(root, path) : path).replace(
-        SERVER_GROUP_PATH,
-        '',
-      );
+      const ownFolder = withoutLeaf(join(mountPoint, path.startsWith(root) ? relative(root, path) : path));
       return [{ version: type === 'cgroup' ? (1 as const) : (2 as const), mountPoint, own: ownFolder, controllers }];
     })
     .sort((one, other) => one.version - other.version);
 }
 
+const withoutLeaf = (path: string): string =>
+  path.endsWith(`/${OWN_LEAF}`) ? path.slice(0, -OWN_LEAF.length - 1) : path;
+
 // ---- file operations that may fail ----------------------------------------------------------------------------------
+
+function attempt(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const makeFolder = (folder: string): boolean => attempt(() => mkdirSync(folder, { recursive: true }));
 

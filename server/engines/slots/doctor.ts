@@ -43,7 +43,7 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
     checkTool('ffmpeg', false, 'recordings', 'ffmpeg'),
     checkTool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     checkFonts(),
-    await checkCgroups(options.dataDir),
+    checkCgroups(options.dataDir),
     checkMemory(mainEngine),
     checkCapacity(options, engines),
     checkDisk(options.dataDir),
@@ -118,9 +118,9 @@ function checkFonts(): Finding {
   );
 }
 
-async function checkCgroups(dataDir: string): Promise<Finding> {
+function checkCgroups(dataDir: string): Finding {
   const foundCgroups = new Cgroups(readInstallId(dataDir));
-  await foundCgroups.close();
+  foundCgroups.close();
   const presentControllers = CONTROLLERS.filter(controller => !foundCgroups.absentControllers.includes(controller));
   const detail = `${presentControllers.join(', ') || 'no controllers'}${foundCgroups.versions.length > 0 ? ` (v${foundCgroups.versions.join(' and v')})` : ''}`;
   if (foundCgroups.absentControllers.length === 0) return passedFinding('cgroups', false, detail);

@@ -149,7 +149,6 @@ async function tryForm(
     if (otherResult.ok) usableEngines.set(other.engine, other.path);
     else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
   }
-  await host.cgroups.joinServerGroup();
   return {
     slots: new RunningSlots(host, options.size, missingFeaturesOf(host), usableEngines),
   };

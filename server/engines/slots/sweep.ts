@@ -10,7 +10,6 @@ import type { BoxHost } from './box-host.ts';
 import { MARK_VARIABLE } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
 import { killProcess, markedProcesses, type Process, processesOfSession } from './process-table.ts';
-import { isServerGroup } from './server-group.ts';
 import { sessionsOnDisk } from './session-folder.ts';
 import type { Slots } from './slots.ts';
 
@@ -74,8 +73,7 @@ const markedSessions = (host: BoxHost): readonly string[] =>
     .map(({ mark }) => mark.split('/'))
     .flatMap(([installId, session]) => (installId === host.installId && session ? [session] : []));
 
-const cgroupSessions = (host: BoxHost): readonly string[] =>
-  host.cgroups.folders.flatMap(foldersIn).filter(name => !isServerGroup(name));
+const cgroupSessions = (host: BoxHost): readonly string[] => host.cgroups.folders.flatMap(foldersIn);
 
 function foldersIn(parent: string): readonly string[] {
   try {
