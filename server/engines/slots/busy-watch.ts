@@ -7,15 +7,13 @@ import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, and shorter than a delay that a person notices. */
 export const CHECK_EVERY_MS = 200;
-/** A box that uses more processors than this between two checks is busy. */
-const BUSY_FROM = 0.45;
-/** A busy box whose average is less than this is scheduled normally again. */
-const BUSY_UNTIL = 0.2;
 /**
- * The weight of the last check in the average, which therefore covers about three seconds. With a shorter average, a
- * busy box that gets little processor time because of other boxes would soon be scheduled normally again.
+ * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
+ * animates stays below this number.
  */
-const LAST_CHECK_WEIGHT = 0.07;
+const BUSY_FROM = 0.6;
+/** A box that is scheduled as idle and uses less than this is scheduled normally again, so that it is not starved. */
+const BUSY_UNTIL = 0.3;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
@@ -27,8 +25,6 @@ export class BusyWatch {
   readonly #runLoop: Promise<void>;
   /** Undefined until the first check, because an adopted box may already be scheduled as idle. */
   #isBusy: boolean | undefined;
-  /** The average processor use, in processors. At first, a box counts as busy, because it has just been started. */
-  #average = BUSY_FROM;
 
   constructor(options: BusyWatchOptions) {
     this.#options = options;
@@ -56,9 +52,7 @@ export class BusyWatch {
   }
 
   #schedule(usedProcessors: number): void {
-    this.#average += (usedProcessors - this.#average) * LAST_CHECK_WEIGHT;
-    if (usedProcessors > BUSY_FROM) this.#average = Math.max(this.#average, usedProcessors);
-    const isBusy = this.#average > (this.#isBusy === false ? BUSY_FROM : BUSY_UNTIL);
+    const isBusy = usedProcessors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
     if (isBusy !== this.#isBusy) this.#options.cgroup.scheduleAsIdle(isBusy);
     this.#isBusy = isBusy;
   }

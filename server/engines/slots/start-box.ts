@@ -67,8 +67,6 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
-  // A starting browser uses all the processor time that it can get, and the first check of BusyWatch would be too late.
-  cgroup.scheduleAsIdle(true);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
   undoScope.defer(() => void loopbackListener?.close());
   const layout = layoutOf(
