@@ -611,7 +611,7 @@ test('a session can be created, its code read, and the session released by keybo
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
     await page.getByRole('tab', { name: 'TypeScript', selected: true }).waitFor();
-    assert.match(await page.getByRole('tabpanel').innerText(), /timeout: 300/);
+    assert.match(await page.getByRole('tabpanel', { name: 'TypeScript' }).innerText(), /timeout: 300/);
     await tabTo(page, page.getByRole('button', { name: 'Create session' }));
     await page.keyboard.press('Enter');
     const id = await createdSessionOn(page);
