@@ -68,8 +68,9 @@ export class Traffic {
     if (status !== 'RUNNING') this.#failed.push(`session ${session.id} is ${status}`);
     await this.#ask<Session[]>('GET', `${SESSIONS}?status=RUNNING`, 200);
     await this.#release(path);
-    const { status: endStatus } = await this.#ask<Session>('GET', path, 200);
-    if (endStatus !== 'COMPLETED') this.#failed.push(`session ${session.id} was released as ${endStatus}`);
+    const ended = await this.#ask<Session>('GET', path, 200);
+    if (ended.status !== 'COMPLETED' || ended.endReason !== 'released')
+      this.#failed.push(`session ${session.id} ended as ${ended.status} / ${ended.endReason}`);
   }
 
   /** If the response to a release is lost, the repeated request is refused, because the session has ended. */
