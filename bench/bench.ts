@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { measureContexts } from './contexts.ts';
@@ -17,7 +17,7 @@ import { measureLogs } from './logs.ts';
 import { readMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureSteps } from './steps.ts';
-import { type Figures, inMarkdown } from './table.ts';
+import { type Figures, formatFigures } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
 const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
@@ -27,7 +27,7 @@ const MARKS = ['<!-- bench -->\n', '\n<!-- /bench -->'] as const;
 const SLOTS = 40;
 
 interface Extent {
-  readonly endMs: number;
+  readonly timeoutMs: number;
   readonly rounds: number;
   readonly pairs: number;
   readonly settleMs: number;
@@ -37,8 +37,8 @@ interface Extent {
   readonly crowdSessions: number;
 }
 
-const FULL: Extent = {
-  endMs: 900_000,
+const FULL_EXTENT: Extent = {
+  timeoutMs: 900_000,
   rounds: 15,
   pairs: 25,
   settleMs: 5_000,
@@ -47,8 +47,8 @@ const FULL: Extent = {
   turnMs: 10_000,
   crowdSessions: SLOTS,
 };
-const QUICK: Extent = {
-  endMs: 120_000,
+const QUICK_EXTENT: Extent = {
+  timeoutMs: 120_000,
   rounds: 1,
   pairs: 2,
   settleMs: 1_000,
@@ -59,7 +59,7 @@ const QUICK: Extent = {
 };
 
 async function measureAll(server: TestServer, isQuick: boolean): Promise<Figures> {
-  const extent = isQuick ? QUICK : FULL;
+  const extent = isQuick ? QUICK_EXTENT : FULL_EXTENT;
   const machine = await readMachine();
   await runStep('the server', () => server.start());
   await liftLimits(server);
@@ -101,13 +101,13 @@ const { values } = parseArgs({
 });
 const server = new TestServer(
   { env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined, BERTH_EGRESS_ALLOW: '127.0.0.1/32' }, isMeasured: true },
-  await freePort(),
+  await claimFreePort(),
 );
-const { endMs } = values.quick ? QUICK : FULL;
+const { timeoutMs } = values.quick ? QUICK_EXTENT : FULL_EXTENT;
 try {
-  const figures = await withTimeout(endMs, 'the bench', () => measureAll(server, values.quick));
-  if (values.write) writeReport(inMarkdown(figures));
-  else process.stdout.write(inMarkdown(figures));
+  const figures = await withTimeout(timeoutMs, 'the bench', () => measureAll(server, values.quick));
+  if (values.write) writeReport(formatFigures(figures));
+  else process.stdout.write(formatFigures(figures));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);

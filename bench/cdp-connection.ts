@@ -56,10 +56,10 @@ export class CdpConnection {
   /** Navigates to a URL and resolves when it has loaded. */
   async visit(url: string, page: string): Promise<void> {
     await this.send('Page.enable', {}, page);
-    const loaded = Promise.withResolvers<void>();
-    this.#eventWaiters.set('Page.loadEventFired', loaded);
+    const loadEvent = Promise.withResolvers<void>();
+    this.#eventWaiters.set('Page.loadEventFired', loadEvent);
     await this.send('Page.navigate', { url }, page);
-    await withTimeout(LOAD_TIMEOUT_MS, 'a page to load', () => loaded.promise);
+    await withTimeout(LOAD_TIMEOUT_MS, 'a page to load', () => loadEvent.promise);
     await this.send('Page.disable', {}, page);
   }
 

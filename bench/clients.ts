@@ -6,7 +6,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { CELL_PAGES, CELLS, type Driver } from '../tests/harness/client-cells.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { openPages } from '../tests/harness/pages.ts';
 import { PlaywrightDriver } from '../tests/harness/playwright-driver.ts';
@@ -14,13 +14,13 @@ import { PuppeteerDriver } from '../tests/harness/puppeteer-driver.ts';
 import { RawDriver } from '../tests/harness/raw-driver.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
-const END_MS = 1_800_000;
+const BENCH_TIMEOUT_MS = 1_800_000;
 const ROUNDS = 3;
 const CLIENTS = { 'bare CDP': RawDriver, Playwright: PlaywrightDriver, Puppeteer: PuppeteerDriver } as const;
-const WITHOUT_CAPTURE = { browserSettings: { logSession: false, recordSession: false } };
+const BODY_WITHOUT_CAPTURE = { browserSettings: { logSession: false, recordSession: false } };
 
 interface Browser {
   readonly url: string;
@@ -62,20 +62,20 @@ const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const formatSeconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
 function tableLine(label: string, { base, ours, ratio }: Comparison): string {
-  const spread = `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`;
-  return row([label, formatSeconds(base.median), formatSeconds(ours.median), spread]);
+  const ratioText = `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`;
+  return row([label, formatSeconds(base.median), formatSeconds(ours.median), ratioText]);
 }
 
 async function measure(rounds: number): Promise<void> {
   const pages = await openPages(CELL_PAGES);
-  const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
+  const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await claimFreePort());
   const sessionSide = (body: object): Side => ({
     start: async () => {
       const { id, connectUrl } = await server.createSession(body);
       return { url: connectUrl, end: () => server.release(id) };
     },
   });
-  const byHand: Side = {
+  const byHandSide: Side = {
     start: async () => {
       const browser = await PlainChromium.start();
       return { url: browser.url, end: () => browser.close() };
@@ -83,19 +83,19 @@ async function measure(rounds: number): Promise<void> {
   };
   const sides = {
     'a session with defaults': sessionSide({}),
-    'without log and recording': sessionSide(WITHOUT_CAPTURE),
+    'without log and recording': sessionSide(BODY_WITHOUT_CAPTURE),
   };
   try {
     await server.start();
     await liftLimits(server);
-    process.stdout.write(`Measured on: ${inWords(await readMachine())}.\n\n`);
+    process.stdout.write(`Measured on: ${describeMachine(await readMachine())}.\n\n`);
     process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
-      const handTimings: Timings[] = [];
+      const byHandTimings: Timings[] = [];
       const sessionTimings = Object.keys(sides).map((): Timings[] => []);
       for (let round = 0; round < rounds; round++) {
-        handTimings.push(await runTable(open, byHand, pages.url));
+        byHandTimings.push(await runTable(open, byHandSide, pages.url));
         for (const [at, side] of Object.values(sides).entries()) {
           await untilRefilled(server);
           sessionTimings[at]?.push(await runTable(open, side, pages.url));
@@ -104,7 +104,7 @@ async function measure(rounds: number): Promise<void> {
       for (const [at, name] of Object.keys(sides).entries()) {
         const compare = (timing: keyof Timings): Comparison =>
           comparison(
-            handTimings.map(one => one[timing]),
+            byHandTimings.map(one => one[timing]),
             (sessionTimings[at] ?? []).map(one => one[timing]),
           );
         process.stdout.write(tableLine(`${client}, ${name}`, compare('wholeMs')));
@@ -117,5 +117,5 @@ async function measure(rounds: number): Promise<void> {
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-await withTimeout(END_MS, 'the bench of clients', () => measure(values.quick ? 1 : ROUNDS));
+await withTimeout(BENCH_TIMEOUT_MS, 'the bench of clients', () => measure(values.quick ? 1 : ROUNDS));
 process.exit();

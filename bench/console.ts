@@ -7,19 +7,19 @@ import { findChromium } from '../server/engines/slots/chromium.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { ACTION_SCOPES, ActionAgent } from '../tests/harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../tests/harness/configured.ts';
-import { consoleLink, DESK, ensureConsoleBuilt } from '../tests/harness/console.ts';
+import { DESKTOP, ensureConsoleBuilt, findConsoleLink } from '../tests/harness/console.ts';
 import { ConsumerFixture } from '../tests/harness/consumers.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { requestHandoff } from '../tests/harness/handoffs.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
-import { keyWith } from '../tests/harness/operations.ts';
+import { issueAgentKey } from '../tests/harness/operations.ts';
 import { insertSessions, insertUsageHistory } from '../tests/harness/past.ts';
 import { Person } from '../tests/harness/person.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { median } from './statistics.ts';
 
-const END_MS = 600_000;
+const BENCH_TIMEOUT_MS = 600_000;
 const SESSIONS = 10_000;
 const ROUNDS = 11;
 /** The target of issue 19, for the median of the first paint. */
@@ -27,9 +27,9 @@ const FIRST_PAINT_MS_MAX = 500;
 const IDS = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 await ensureConsoleBuilt();
-const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, await freePort());
+const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, await claimFreePort());
 
-const WINDOW = { width: DESK.width, height: DESK.height };
+const WINDOW = { width: DESKTOP.width, height: DESKTOP.height };
 
 const FIRST_PAINT_SCRIPT = `new Promise(resolve => new PerformanceObserver(list => {
   const [first] = list.getEntriesByName('first-contentful-paint');
@@ -60,14 +60,14 @@ async function prepareDecisions(
   origin: string,
 ): Promise<{ readonly consumerPages: readonly string[]; readonly linkedPages: readonly string[] }> {
   await liftLimits(server);
-  const owner = await Owner.of(server);
+  const owner = await Owner.open(server);
   const ids = { end_user: 'orders.cancel', owner: 'orders.refund' } as const;
   for (const [approval, id] of Object.entries(ids))
     await owner.publish(id, cancelOrderOperation({ url: 'https://api.shop.example' }, { approval }));
   const grants = Object.values(ids).map(operationId => ({ operationId }));
-  const { id, key } = await keyWith(server, { scopes: ACTION_SCOPES, grants });
-  const person = await Person.owner(server);
-  const kim = await (await ConsumerFixture.of(server, person)).signIn('kim@example.com');
+  const { id, key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants });
+  const person = await Person.setUpOwner(server);
+  const kim = await (await ConsumerFixture.open(server, person)).signIn('kim@example.com');
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
   const agent = new ActionAgent(server, key);
   const input = { orderId: 'A-1007' };
@@ -75,7 +75,7 @@ async function prepareDecisions(
     await agent.prepareSuccessfully(ids.end_user, { input, endUser }),
     await agent.prepareSuccessfully(ids.owner, { input }),
   ];
-  const browserKey = (await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
+  const browserKey = (await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
   const createHandoff = async (options: object) => {
     const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, browserKey);
     return (await requestHandoff(server, browserKey, session.id, { ...options, ttlSeconds: 3_600 })).id;
@@ -102,9 +102,9 @@ async function prepareDecisions(
 }
 
 /** Measures a page in a new browser profile each time, signed in, without a cache. */
-async function firstVisit(signedIn: BrowserContext, address: string): Promise<Paint> {
-  const browser = signedIn.browser();
-  const context = await browser?.newContext({ storageState: await signedIn.storageState(), viewport: WINDOW });
+async function measureFirstVisit(signedInContext: BrowserContext, address: string): Promise<Paint> {
+  const browser = signedInContext.browser();
+  const context = await browser?.newContext({ storageState: await signedInContext.storageState(), viewport: WINDOW });
   if (!context) throw new Error('the browser has closed');
   try {
     return await measurePaint(await context.newPage(), address);
@@ -132,7 +132,7 @@ async function measure(): Promise<void> {
   const browser = await chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
   try {
     const page = await browser.newPage({ viewport: WINDOW });
-    await page.goto(consoleLink(server));
+    await page.goto(findConsoleLink(server));
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const app = `/a/${server.applicationId}`;
     const paths = [
@@ -142,7 +142,9 @@ async function measure(): Promise<void> {
       ),
       ...['/account', '/applications', '/tokens', '/host', '/outbox'],
     ];
-    process.stdout.write(`Measured on: ${inWords(await readMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`);
+    process.stdout.write(
+      `Measured on: ${describeMachine(await readMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`,
+    );
     process.stdout.write('| Page | first paint p50 | worst | with its content p50 |\n| --- | ---: | ---: | ---: |\n');
     // Passkeys, and therefore approvals, need a host name instead of an IP address.
     const localUrl = server.url.replace('127.0.0.1', 'localhost');
@@ -153,14 +155,14 @@ async function measure(): Promise<void> {
     for (const path of [...decisionPages.consumerPages, ...decisionPages.linkedPages])
       await measureRow(nameOf(path), () => measurePaint(page, localUrl + path));
     for (const path of decisionPages.linkedPages)
-      await measureRow(`${nameOf(path)}, first visit`, () => firstVisit(page.context(), localUrl + path));
+      await measureRow(`${nameOf(path)}, first visit`, () => measureFirstVisit(page.context(), localUrl + path));
   } finally {
     await browser.close();
   }
 }
 
 try {
-  await withTimeout(END_MS, 'the bench', measure);
+  await withTimeout(BENCH_TIMEOUT_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.exitCode = 1;

@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks';
 import type { Context } from '../contract/contexts.ts';
 import { STORED_ENTRIES } from '../server/engines/profiles/checked-tar.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
@@ -29,7 +29,7 @@ export interface ContextFigures {
 
 export async function measureContexts(rounds: number): Promise<ContextFigures> {
   const env = { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
-  const server = new TestServer({ env, isMeasured: true }, await freePort());
+  const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
   const site = await openSite();
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-profile-'));
   try {
@@ -39,13 +39,13 @@ export async function measureContexts(rounds: number): Promise<ContextFigures> {
     const profile = await fillByHand(folder, `${site.url}/idle`);
     const start = await alternateSides(
       rounds,
-      () => startSession(server, {}),
-      () => startSession(server, { browserSettings: { context: { id } } }),
+      () => measureSessionStart(server, {}),
+      () => measureSessionStart(server, { browserSettings: { context: { id } } }),
     );
     const byHand = await alternateSides(
       rounds,
-      () => startByHand(),
-      () => startByHand(profile),
+      () => measureByHandStart(),
+      () => measureByHandStart(profile),
     );
     return { megabytes: sizeBytes / 1e6, start, byHand };
   } finally {
@@ -68,7 +68,7 @@ async function alternateSides(
   return comparison(baseMs, contextMs);
 }
 
-export async function startSession(server: TestServer, body: object): Promise<number> {
+export async function measureSessionStart(server: TestServer, body: object): Promise<number> {
   const startMs = performance.now();
   const session = await server.createSession({ keepAlive: true, ...body });
   await awaitFirstResponse(session.connectUrl);
@@ -77,14 +77,12 @@ export async function startSession(server: TestServer, body: object): Promise<nu
   return durationMs;
 }
 
-async function startByHand(profile?: string): Promise<number> {
+async function measureByHandStart(profile?: string): Promise<number> {
   let spawnMs = 0;
   const onSpawned = (): void => {
     spawnMs = performance.now();
   };
-  const browser = await PlainChromium.start(
-    profile === undefined ? { spawned: onSpawned } : { profile, spawned: onSpawned },
-  );
+  const browser = await PlainChromium.start(profile === undefined ? { onSpawned } : { profile, onSpawned });
   await awaitFirstResponse(browser.url);
   const durationMs = performance.now() - spawnMs;
   await browser.close();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pollUntil } from '../server/kit/wait.ts';
 import { installIdOf } from '../tests/harness/leftovers.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { cpuSecondsOf, descendants, processesWithPath } from './processes.ts';
+import { cpuSecondsOf, pidsWithPath, processTreesOf } from './processes.ts';
 
 const ROOT = '/sys/fs/cgroup/cpuacct';
 const CLOSE_MS = 10_000;
@@ -58,7 +58,7 @@ export class CpuGroup {
     return pollUntil(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
       for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
         moveTo(ROOT, Number(pid));
-      return isRemoved(this.#folder) || undefined;
+      return tryRemove(this.#folder) || undefined;
     });
   }
 }
@@ -78,7 +78,7 @@ export class ServerCpuMeter {
       throw new Error(
         `there is no cgroup ${groupName} below ${ROOT}. Run the benchmark as root, with the cpuacct controller mounted.`,
       );
-    this.#postgresGroup = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
+    this.#postgresGroup = new CpuGroup(`${name}-postgres`, processTreesOf(pidsWithPath(join(server.dataDir, 'pg'))));
     this.#serverGroup = new CpuGroup(`${name}-server`, [server.pid]);
   }
 
@@ -128,7 +128,7 @@ function foldersNamed(name: string, folder = ROOT): readonly string[] {
 
 const secondsIn = (folder: string): number => Number(readFileSync(join(folder, 'cpuacct.usage'), 'utf8')) / 1e9;
 
-function isRemoved(folder: string): boolean {
+function tryRemove(folder: string): boolean {
   try {
     rmdirSync(folder);
     return true;

@@ -24,7 +24,7 @@ export async function measureCrowd(server: TestServer, sessions: number, settleM
   const startMs = systemClock.monotonicMs();
   try {
     const runLane = async (): Promise<void> => {
-      for (let remaining = sessions; remaining > 0; remaining -= LANES) {
+      for (let remainingSessions = sessions; remainingSessions > 0; remainingSessions -= LANES) {
         const session = await server.createSession({ keepAlive: true });
         const connection = await CdpConnection.open(session.connectUrl);
         const page = await connection.attachToPage();

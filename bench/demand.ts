@@ -56,29 +56,29 @@ export async function measureDemand(
   demand: Demand,
   isWarm: boolean,
 ): Promise<DemandFigure> {
-  const byHand: Block[] = [];
-  const ours: Block[] = [];
+  const byHandBlocks: Block[] = [];
+  const ourBlocks: Block[] = [];
   const untilSettled = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
   await runSessionCycle(server); // the first round reads everything from disk
   await runByHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
     await untilSettled();
-    await measureChildren('by-hand', async seconds => {
-      byHand.push(await runBlock(demand, runByHandCycle, async () => seconds()));
+    await measureChildren('by-hand', async readSeconds => {
+      byHandBlocks.push(await runBlock(demand, runByHandCycle, async () => readSeconds()));
     });
     await untilSettled();
     await systemClock.sleep(demand.restMs);
-    const before = sumOf(cpuMeter.read());
-    const cpuSecondsUsed = async (): Promise<number> => {
+    const cpuSecondsBefore = sumOf(cpuMeter.read());
+    const measureCpuSeconds = async (): Promise<number> => {
       await untilSettled();
-      return sumOf(cpuMeter.read()) - before;
+      return sumOf(cpuMeter.read()) - cpuSecondsBefore;
     };
-    ours.push(await runBlock(demand, () => runSessionCycle(server), cpuSecondsUsed));
+    ourBlocks.push(await runBlock(demand, () => runSessionCycle(server), measureCpuSeconds));
   }
   const compareBlocks = (key: keyof Block): Comparison =>
     comparison(
-      byHand.map(each => each[key]),
-      ours.map(each => each[key]),
+      byHandBlocks.map(each => each[key]),
+      ourBlocks.map(each => each[key]),
     );
   return {
     name: demand.name,
@@ -97,19 +97,19 @@ async function runBlock(
   measureCpuSeconds: () => Promise<number>,
 ): Promise<Block> {
   const startMs = systemClock.monotonicMs();
-  const finished: Cycle[] = [];
-  let remaining = cycles;
+  const finishedCycles: Cycle[] = [];
+  let remainingCycles = cycles;
   const runLane = async (): Promise<void> => {
-    while (remaining-- > 0) finished.push(await runCycle());
+    while (remainingCycles-- > 0) finishedCycles.push(await runCycle());
   };
   await Promise.all(Array.from({ length: lanes }, runLane));
   const durationMs = systemClock.monotonicMs() - startMs;
   return {
     perMinute: (cycles / durationMs) * MINUTE_MS,
-    createMs: median(finished.map(each => each.created)),
-    responseMs: median(finished.map(each => each['CDP answers'])),
-    titleMs: median(finished.map(each => each['page title'])),
-    releaseMs: median(finished.map(each => each.release)),
+    createMs: median(finishedCycles.map(each => each.created)),
+    responseMs: median(finishedCycles.map(each => each['CDP answers'])),
+    titleMs: median(finishedCycles.map(each => each['page title'])),
+    releaseMs: median(finishedCycles.map(each => each.release)),
     cpuSeconds: (await measureCpuSeconds()) / cycles,
   };
 }

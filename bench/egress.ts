@@ -38,33 +38,33 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
     browserSettings: { recordSession: false, logSession: false },
   });
   const defaultSession = await server.createSession({ keepAlive: true });
-  const handBrowser = await PlainChromium.start();
+  const plainBrowser = await PlainChromium.start();
   const sides: Side[] = [];
   try {
-    const urls = [handBrowser.url, bareSession.connectUrl, defaultSession.connectUrl];
+    const urls = [plainBrowser.url, bareSession.connectUrl, defaultSession.connectUrl];
     for (const url of urls) sides.push(await openSide(url, site.url));
     for (let round = -WARM_UP_ROUNDS; round < rounds; round++)
       // Every other round runs in reverse order, so that a trend in the load of the machine does not favor one side.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await measureRound(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('no browser was opened for the measurement');
-    return ours.map((side, index) => figure(index === 0 ? WITHOUT_CAPTURE : WITH_DEFAULTS, base, side));
+    return ours.map((side, index) => figureOf(index === 0 ? BARE_LABEL : DEFAULT_LABEL, base, side));
   } finally {
     for (const side of sides) side.connection.close();
-    await handBrowser.close();
+    await plainBrowser.close();
     await release(server, [bareSession, defaultSession]);
     site.close();
   }
 }
 
-const WITHOUT_CAPTURE = 'without recording and log';
-const WITH_DEFAULTS = 'with default settings';
+const BARE_LABEL = 'without recording and log';
+const DEFAULT_LABEL = 'with default settings';
 
 async function release(server: TestServer, sessions: readonly CreatedSession[]): Promise<void> {
   for (const { id } of sessions) await server.release(id);
 }
 
-const figure = (name: string, base: Side, ours: Side): EgressFigure => ({
+const figureOf = (name: string, base: Side, ours: Side): EgressFigure => ({
   name,
   throughput: comparison(base.throughputs, ours.throughputs),
   firstByte: comparison(base.firstByteTimes, ours.firstByteTimes),
@@ -105,13 +105,13 @@ async function openSide(url: string, site: string): Promise<Side> {
 }
 
 async function evaluateMs({ connection, page }: Side, expression: string): Promise<number> {
-  const evaluated = await connection.send(
+  const response = await connection.send(
     'Runtime.evaluate',
     { expression, awaitPromise: true, returnByValue: true },
     page,
   );
-  const { value } = Object(evaluated.result);
-  if (typeof value !== 'number') throw new Error(`the page could not fetch: ${JSON.stringify(evaluated)}`);
+  const { value } = Object(response.result);
+  if (typeof value !== 'number') throw new Error(`the page could not fetch: ${JSON.stringify(response)}`);
   return value;
 }
 

@@ -7,13 +7,13 @@ import { parseArgs } from 'node:util';
 import { ENGINES, type Engine } from '../contract/sessions.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { runSessionCycle } from './lifecycle.ts';
-import { inWords, readMachine } from './machine.ts';
-import { createCpuMeter, descendants, type Memory, memoryOf } from './processes.ts';
+import { describeMachine, readMachine } from './machine.ts';
+import { createCpuMeter, type Memory, memoryOf, processTreesOf } from './processes.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const ROUNDS = 11;
@@ -28,7 +28,7 @@ const rounds = Number(values.rounds ?? ROUNDS);
 const machine = await readMachine();
 const server = new TestServer(
   { env: { BERTH_SLOTS: '10', BERTH_WARM: '0', BERTH_ENGINE: undefined }, isMeasured: true },
-  await freePort(),
+  await claimFreePort(),
 );
 await server.start();
 try {
@@ -37,7 +37,7 @@ try {
   const life = await measureLife(() => cpuMeter.seconds() + boxCpuSeconds());
   const idle = [];
   for (const engine of ENGINES) idle.push({ engine, memory: await measureIdle(engine) });
-  process.stdout.write(`Measured on: ${inWords(machine)}\n\n${tables(life, idle)}`);
+  process.stdout.write(`Measured on: ${describeMachine(machine)}\n\n${formatTables(life, idle)}`);
 } finally {
   await server.close();
 }
@@ -58,7 +58,7 @@ interface Life {
   readonly releaseMs: Summary;
 }
 
-async function measureLife(seconds: () => number): Promise<readonly Life[]> {
+async function measureLife(readCpuSeconds: () => number): Promise<readonly Life[]> {
   const samples = ENGINES.map(engine => ({
     engine,
     cpu: [] as number[],
@@ -69,10 +69,10 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
   for (const { engine } of samples) await runSessionCycle(server, { browserSettings: { engine } });
   for (let round = 0; round < rounds; round++)
     for (const { engine, cpu, titleTimes, releaseTimes } of samples) {
-      const before = seconds();
+      const cpuSecondsBefore = readCpuSeconds();
       const cycle = await runSessionCycle(server, { browserSettings: { engine } });
       await systemClock.sleep(REAP_MS);
-      cpu.push(seconds() - before);
+      cpu.push(readCpuSeconds() - cpuSecondsBefore);
       titleTimes.push(cycle['page title']);
       releaseTimes.push(cycle.release);
     }
@@ -95,7 +95,7 @@ async function measureIdle(engine: Engine): Promise<Memory> {
     connection.close();
   }
   await systemClock.sleep(SETTLE_MS);
-  const total = memoryOf(descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids)));
+  const total = memoryOf(processTreesOf(boxesOf(server.dataDir).flatMap(({ pids }) => pids)));
   for (const { id } of sessions) await server.release(id);
   return {
     pssMib: total.pssMib / IDLE_SESSIONS,
@@ -104,7 +104,7 @@ async function measureIdle(engine: Engine): Promise<Memory> {
   };
 }
 
-function tables(life: readonly Life[], idle: ReadonlyArray<{ engine: Engine; memory: Memory }>): string {
+function formatTables(life: readonly Life[], idle: ReadonlyArray<{ engine: Engine; memory: Memory }>): string {
   const cell = ({ median, min, max }: Summary, digits: number): string =>
     `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
   return [

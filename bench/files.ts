@@ -16,7 +16,7 @@ import { type Comparison, comparison } from './statistics.ts';
 const MIB = 1024 ** 2;
 const SIZE_MIB = 256;
 const FILE_BYTES = SIZE_MIB * MIB;
-const DOWNLOAD_MS = 60_000;
+const DOWNLOAD_TIMEOUT_MS = 60_000;
 const MIB_CHUNK = Buffer.alloc(MIB, 'berth');
 
 export interface FilesFigure {
@@ -62,7 +62,7 @@ async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSessi
     'the download of the bench',
     readDownloads,
     ({ total }) => total === 1,
-    DOWNLOAD_MS,
+    DOWNLOAD_TIMEOUT_MS,
   );
   await browser.close();
   return String(downloads[0]?.downloadUrl);

@@ -20,7 +20,7 @@ import { silentLog } from '../server/kit/log.ts';
 import { Secret } from '../server/kit/secret.ts';
 
 /** The number of concurrent creates per host. */
-const AT_ONCE = 4;
+const CONCURRENT_CREATES = 4;
 const APPLICATIONS = 40;
 const LIMITS = { browsers: { maxConcurrent: 100, maxCreatesPerMinute: 100_000 } };
 
@@ -35,7 +35,7 @@ const host = newId<HostId>(systemClock.now());
 await store.hosts.announce({ id: host, region: 'local', slots: 1000, startedAt: systemClock.now() });
 const callers: Array<Pick<NewSession, 'applicationId' | 'keyId'>> = [];
 while (callers.length < APPLICATIONS) callers.push(await createCaller());
-const bareRowPool = new pg.Pool({ connectionString: url, max: AT_ONCE });
+const bareRowPool = new pg.Pool({ connectionString: url, max: CONCURRENT_CREATES });
 
 async function createCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId'>> {
   const now = systemClock.now();
@@ -65,26 +65,27 @@ async function place(nth: number): Promise<void> {
     ...{ id: newId<SessionId>(createdAt), ...caller, hostId: host, region: 'local', keepAlive: false },
     ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: addMs(createdAt, 300_000) },
   };
-  const placed = await store.sessions.place(row, {
+  const placement = await store.sessions.place(row, {
     createdAfter: addMs(createdAt, -60_000),
     terms: configured => termsOf(effectiveLimits(configuredLimits(configured), {}), { createdAt }),
     line: {},
   });
-  assert.ok('placed' in placed);
+  assert.ok('placed' in placement);
 }
 
-const commit = async (): Promise<void> => void (await bareRowPool.query('insert into bench_bare default values'));
+const insertBareRow = async (): Promise<void> =>
+  void (await bareRowPool.query('insert into bench_bare default values'));
 
 async function run({ kind, count }: Round): Promise<number> {
   let startedCount = 0;
   const runLane = async (): Promise<void> => {
     while (startedCount < count) {
       const nth = startedCount++;
-      await (kind === 'place' ? place(nth) : commit());
+      await (kind === 'place' ? place(nth) : insertBareRow());
     }
   };
   const startMs = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: AT_ONCE }, runLane));
+  await Promise.all(Array.from({ length: CONCURRENT_CREATES }, runLane));
   return systemClock.monotonicMs() - startMs;
 }
 

@@ -14,19 +14,19 @@ import { Scope } from '../server/kit/scope.ts';
 import { withTimeout } from '../server/kit/wait.ts';
 import { startForeignServer, temporaryFolder } from '../tests/engines/store-fixtures.ts';
 import { addressAt } from '../tests/harness/fleet.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { startS3 } from '../tests/harness/s3.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { createFilledContext, startSession } from './contexts.ts';
+import { createFilledContext, measureSessionStart } from './contexts.ts';
 import type { Round } from './fleet-placer.ts';
 import { openSite } from './log-site.ts';
-import { inWords, readMachine } from './machine.ts';
-import { cpuSecondsOf, cpuSecondsWithEnded, descendants } from './processes.ts';
+import { describeMachine, readMachine } from './machine.ts';
+import { cpuSecondsOf, cpuSecondsWithChildren, processTreesOf } from './processes.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
-const END_MS = 30 * 60_000;
+const BENCH_TIMEOUT_MS = 30 * 60_000;
 const STEP_MS = 120_000;
 const HOSTS = 3;
 /** The number of placements per host and round. Lower than the number of slots of a host. */
@@ -46,7 +46,7 @@ const { values } = parseArgs({
   },
 });
 const isSelected = (part: (typeof PARTS)[number]): boolean => values.part.includes(part);
-const FULL = {
+const FULL_EXTENT = {
   rounds: 11,
   creates: 101,
   lists: 101,
@@ -57,8 +57,17 @@ const FULL = {
   contexts: 15,
 };
 const WARM_UP_CREATES = 10;
-const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, calls: 200, megabytes: 16, contexts: 5 };
-const extent = values.quick ? QUICK : FULL;
+const QUICK_EXTENT = {
+  rounds: 3,
+  creates: 7,
+  lists: 21,
+  rows: 100_000,
+  blocks: 3,
+  calls: 200,
+  megabytes: 16,
+  contexts: 5,
+};
+const extent = values.quick ? QUICK_EXTENT : FULL_EXTENT;
 
 interface Figure {
   readonly name: string;
@@ -74,8 +83,8 @@ const database = await startForeignServer(scope);
  * Placements and hosts each have their own database. A host creates its first agent key only if the database contains
  * no application, and the placers create applications.
  */
-const PLACER_DATABASE = database.url.reveal();
-const HOSTS_DATABASE = PLACER_DATABASE.replace(/\/postgres$/, '/hosts');
+const PLACER_DATABASE_URL = database.url.reveal();
+const HOSTS_DATABASE_URL = PLACER_DATABASE_URL.replace(/\/postgres$/, '/hosts');
 
 async function connectClient(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
@@ -84,9 +93,9 @@ async function connectClient(connectionString: string): Promise<pg.Client> {
   return client;
 }
 
-const placerClient = await connectClient(PLACER_DATABASE);
+const placerClient = await connectClient(PLACER_DATABASE_URL);
 await placerClient.query('create database hosts');
-const hostsClient = await connectClient(HOSTS_DATABASE);
+const hostsClient = await connectClient(HOSTS_DATABASE_URL);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
@@ -100,7 +109,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
   // The placers start one after the other, because the first one creates the tables.
   for (let host = 0; host < HOSTS; host += 1) {
-    const args = [PLACER_DATABASE, temporaryFolder(scope, 'placer')];
+    const args = [PLACER_DATABASE_URL, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
     scope.defer(() => void child.kill());
     await withTimeout(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
@@ -109,12 +118,12 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
   await placerClient.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
   const pids = children.map(({ pid = 0 }) => pid);
   const readCpuTimes = (): CpuTimes => {
-    const backends = descendants([database.pid]).filter(pid => pid !== database.pid);
-    return { hosts: cpuSecondsOf(pids), postgres: cpuSecondsWithEnded([database.pid]) + cpuSecondsOf(backends) };
+    const backends = processTreesOf([database.pid]).filter(pid => pid !== database.pid);
+    return { hosts: cpuSecondsOf(pids), postgres: cpuSecondsWithChildren([database.pid]) + cpuSecondsOf(backends) };
   };
   const placementCosts: CpuTimes[] = [];
   const measureRate = async (kind: Round['kind']): Promise<number> => {
-    const before = readCpuTimes();
+    const cpuTimesBefore = readCpuTimes();
     const startMs = systemClock.monotonicMs();
     await Promise.all(
       children.map(async child => {
@@ -125,9 +134,12 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
       }),
     );
     const rate = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - startMs);
-    const after = readCpuTimes();
+    const cpuTimesAfter = readCpuTimes();
     if (kind === 'place')
-      placementCosts.push({ hosts: after.hosts - before.hosts, postgres: after.postgres - before.postgres });
+      placementCosts.push({
+        hosts: cpuTimesAfter.hosts - cpuTimesBefore.hosts,
+        postgres: cpuTimesAfter.postgres - cpuTimesBefore.postgres,
+      });
     await placerClient.query('delete from sessions');
     await placerClient.query('vacuum analyze sessions, session_events, hosts');
     return rate;
@@ -163,12 +175,12 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
   const store = await startS3();
   scope.defer(() => store.close());
   const env = {
-    ...{ DATABASE_URL: HOSTS_DATABASE, ...store.env, BERTH_LOG_LEVEL: 'warn' },
+    ...{ DATABASE_URL: HOSTS_DATABASE_URL, ...store.env, BERTH_LOG_LEVEL: 'warn' },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
   };
   const start = async (extraEnv: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
     const options = { env: { ...env, ...extraEnv }, isMeasured: true, ...(key === undefined ? {} : { key }) };
-    const server = new TestServer(options, await freePort());
+    const server = new TestServer(options, await claimFreePort());
     await server.start();
     scope.defer(() => server.close());
     return server;
@@ -227,7 +239,7 @@ async function measureCreates(owner: TestServer, front: TestServer): Promise<Fig
 }
 
 const isWarm = async (owner: TestServer): Promise<boolean> =>
-  (await owner.operator<string>('/metrics')).text.includes('\nberth_warm_browsers 2\n');
+  (await owner.fetchFromOperator<string>('/metrics')).text.includes('\nberth_warm_browsers 2\n');
 
 const timeList = (server: TestServer) => (): Promise<number> =>
   measureMs(async () => {
@@ -288,9 +300,9 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ round
   const measuredTimes = await measureInTurns(extent.blocks, timeRoundTrips(direct), timeRoundTrips(viaFront));
   const page = await viaFront.attachToPage();
   await viaFront.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
-  const before = bytesCopiedBy(front.pid);
+  const bytesBefore = bytesCopiedBy(front.pid);
   for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await viaFront.evaluate('megabyte', page);
-  const bytesCopied = bytesCopiedBy(front.pid) - before;
+  const bytesCopied = bytesCopiedBy(front.pid) - bytesBefore;
   for (const connection of [direct, viaFront]) connection.close();
   await owner.release(session.id);
   const costMs = measuredTimes.ours.median - measuredTimes.base.median;
@@ -312,17 +324,17 @@ async function measureContexts(): Promise<Figure> {
   scope.defer(() => site.close());
   const store = await startS3();
   scope.defer(() => store.close());
-  const startWithContext = async (extraEnv: Readonly<Record<string, string>>) => {
+  const startContextServer = async (extraEnv: Readonly<Record<string, string>>) => {
     const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...extraEnv };
-    const server = new TestServer({ env, isMeasured: true }, await freePort());
+    const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
     await server.start();
     scope.defer(() => server.close());
     await liftLimits(server);
     const { id, sizeBytes } = await createFilledContext(server, `${site.url}/idle`, CONTEXT_RECORDS);
-    const start = () => startSession(server, { browserSettings: { context: { id } } });
+    const start = () => measureSessionStart(server, { browserSettings: { context: { id } } });
     return { start, sizeBytes };
   };
-  const [disk, bucket] = [await startWithContext({}), await startWithContext(store.env)];
+  const [disk, bucket] = [await startContextServer({}), await startContextServer(store.env)];
   const measuredTimes = await measureInTurns(extent.contexts, disk.start, bucket.start);
   const extraMs = measuredTimes.ours.median - measuredTimes.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
@@ -334,8 +346,8 @@ async function measureContexts(): Promise<Figure> {
 
 /** Bytes that the process has read and written, according to the kernel's count of its system calls. */
 function bytesCopiedBy(pid: number): number {
-  const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
-  const byteCount = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);
+  const ioText = readFileSync(`/proc/${pid}/io`, 'utf8');
+  const byteCount = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(ioText)?.[1]);
   return byteCount('rchar') + byteCount('wchar');
 }
 
@@ -345,7 +357,7 @@ const row = ({ name, unit, comparison: { base, ours, ratio }, target: targetText
 const formatNumber = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
 
 async function measure(): Promise<void> {
-  process.stdout.write(`Measured on: ${inWords(await readMachine())}\n\n`);
+  process.stdout.write(`Measured on: ${describeMachine(await readMachine())}\n\n`);
   process.stdout.write('| | baseline | median | ratio (min–max) | asked for |\n| --- | ---: | ---: | ---: | --- |\n');
   const notes: string[] = [];
   if (isSelected('placements')) {
@@ -372,7 +384,7 @@ async function measure(): Promise<void> {
 }
 
 try {
-  await withTimeout(END_MS, 'the bench', measure);
+  await withTimeout(BENCH_TIMEOUT_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.stack : error}\n`);
   process.exitCode = 1;

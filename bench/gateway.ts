@@ -10,10 +10,10 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
-const IN_FLIGHT = 64;
+const COMMANDS_IN_FLIGHT = 64;
 const MEGABYTE = 1_000_000;
 const PAGE = `data:text/html,<title>fixed</title><style>body{font:16px sans-serif}</style>${'<p>The same page each time.</p>'.repeat(40)}`;
-const START_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
 
 export interface GatewayFigure {
   readonly name: string;
@@ -53,10 +53,10 @@ export const MEASURES: readonly Measure[] = [
     measureBlock: side => measureMedianMs(150, () => evaluate(side)),
   },
   {
-    name: `Runtime.evaluate, ${IN_FLIGHT} in flight`,
+    name: `Runtime.evaluate, ${COMMANDS_IN_FLIGHT} in flight`,
     unit: 'per s',
     target: 0.95,
-    measureBlock: side => evaluationsPerSecond(2_000, side),
+    measureBlock: side => measureEvaluationRate(2_000, side),
   },
   {
     name: '1 MB result, p50',
@@ -96,17 +96,17 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
 
 /** Measures the sides in alternating blocks, and returns the results by side. */
 export async function measureInTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
-  const blocks: number[][] = sides.map(() => []);
+  const resultsBySide: number[][] = sides.map(() => []);
   for (const side of sides) await measure.measureBlock(side); // fills caches
   for (let pair = 0; pair < pairs; pair++) {
     // Each pair begins with another side, so that no side always follows the slowest one.
     for (const offset of sides.keys()) {
       const index = (pair + offset) % sides.length;
       const side = sides[index];
-      if (side) blocks[index]?.push(await measure.measureBlock(side));
+      if (side) resultsBySide[index]?.push(await measure.measureBlock(side));
     }
   }
-  return blocks;
+  return resultsBySide;
 }
 
 export async function prepareSide(url: string): Promise<Side> {
@@ -123,28 +123,30 @@ export async function prepareSide(url: string): Promise<Side> {
 async function measureMedianMs(count: number, work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let sample = 0; sample < count; sample++) {
-    const start = systemClock.monotonicMs();
+    const startMs = systemClock.monotonicMs();
     await work();
-    times.push(systemClock.monotonicMs() - start);
+    times.push(systemClock.monotonicMs() - startMs);
   }
   return median(times);
 }
 
-/** Commands per second while `IN_FLIGHT` commands are always pending. */
-async function evaluationsPerSecond(count: number, side: Side): Promise<number> {
+/** Commands per second while `COMMANDS_IN_FLIGHT` commands are always pending. */
+async function measureEvaluationRate(count: number, side: Side): Promise<number> {
   let startedCount = 0;
   const runLane = async (): Promise<void> => {
     while (startedCount++ < count) await evaluate(side);
   };
-  const start = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, runLane));
-  return (count / (systemClock.monotonicMs() - start)) * 1000;
+  const startMs = systemClock.monotonicMs();
+  await Promise.all(Array.from({ length: COMMANDS_IN_FLIGHT }, runLane));
+  return (count / (systemClock.monotonicMs() - startMs)) * 1000;
 }
 
 async function startPassThrough(url: string): Promise<{ url: string; end(): void }> {
   const target = new URL(url);
   const child = fork(join(import.meta.dirname, 'pass-through.ts'), [target.port]);
-  const [port] = await withTimeout(START_MS, 'the pass-through to start', signal => once(child, 'message', { signal }));
+  const [port] = await withTimeout(START_TIMEOUT_MS, 'the pass-through to start', signal =>
+    once(child, 'message', { signal }),
+  );
   target.port = String(port);
   return { url: target.href, end: () => child.disconnect() };
 }

@@ -8,12 +8,12 @@ import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type ServerCpuMeter, sumOf } from './cpu-groups.ts';
 import { memoryOfBoxes } from './memory.ts';
-import { descendants, memoryOf, processesWithPath } from './processes.ts';
+import { memoryOf, pidsWithPath, processTreesOf } from './processes.ts';
 
 const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
-const RESPONSE_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 /** The memory that stays free for other processes on the machine. */
-const FREE_KIB = 1024 * 1024;
+const FREE_KIB_MIN = 1024 * 1024;
 /** The number of idle sessions during the measurement of the server. */
 const IDLE_SESSIONS = 10;
 const MINUTE_MS = 60_000;
@@ -65,12 +65,14 @@ export async function measureHeldSessions(
   let stopReason = 'the limit of this bench';
   try {
     while (openSessions.length < extent.maxSessions) {
-      if (freeKib() < FREE_KIB) {
+      if (freeKib() < FREE_KIB_MIN) {
         stopReason = 'memory';
         break;
       }
       try {
-        openSessions.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
+        openSessions.push(
+          await withTimeout(RESPONSE_TIMEOUT_MS * 3, 'a session with a page', () => openSession(server)),
+        );
         if (openSessions.length === IDLE_SESSIONS) {
           await systemClock.sleep(extent.pageSettleMs);
           serverFigures.push(await measureServer(server, cpuMeter, openSessions.length, extent.idleMs));
@@ -107,7 +109,10 @@ async function openSession(server: TestServer): Promise<HeldSession> {
 
 async function isResponsive({ connection, page }: HeldSession): Promise<boolean> {
   try {
-    return (await withTimeout(RESPONSE_MS, 'an answer', () => connection.evaluate('document.title', page))) === 'held';
+    return (
+      (await withTimeout(RESPONSE_TIMEOUT_MS, 'an answer', () => connection.evaluate('document.title', page))) ===
+      'held'
+    );
   } catch (error) {
     if (error instanceof WaitExpired) return false;
     throw error;
@@ -121,15 +126,15 @@ async function measureServer(
   idleMs: number,
 ): Promise<ServerFigure> {
   const serverCpuSeconds = (): number => sumOf({ ...cpuMeter.read(), chromium: 0 });
-  const [before, startMs] = [serverCpuSeconds(), systemClock.monotonicMs()];
+  const [cpuSecondsBefore, startMs] = [serverCpuSeconds(), systemClock.monotonicMs()];
   await systemClock.sleep(idleMs);
   const minutes = (systemClock.monotonicMs() - startMs) / MINUTE_MS;
   return {
     sessions,
     nodeRssMib: residentMib(server.pid),
     nodePssMib: memoryOf([server.pid]).pssMib,
-    postgresPssMib: memoryOf(descendants(processesWithPath(join(server.dataDir, 'pg')))).pssMib,
-    cpuSecondsPerMinute: (serverCpuSeconds() - before) / minutes,
+    postgresPssMib: memoryOf(processTreesOf(pidsWithPath(join(server.dataDir, 'pg')))).pssMib,
+    cpuSecondsPerMinute: (serverCpuSeconds() - cpuSecondsBefore) / minutes,
   };
 }
 

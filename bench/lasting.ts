@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withTimeout } from '../server/kit/wait.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { ServerCpuMeter } from './cpu-groups.ts';
@@ -12,20 +12,20 @@ import { type DemandFigure, measureDemand } from './demand.ts';
 import { type HeldFigures, measureHeldSessions } from './held.ts';
 import { type EngineFigures, lastingTables } from './lasting-table.ts';
 import { type LifeFigure, measureLife } from './life.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 
 const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
 const MARKS = ['<!-- bench:lasting -->\n', '\n<!-- /bench:lasting -->'] as const;
 /** The time limit of the whole run of one engine. */
-const END_MS = 4 * 3_600_000;
+const BENCH_TIMEOUT_MS = 4 * 3_600_000;
 const SLOTS = 150;
-const BURST = 10;
-const BURST_WARM = 4;
+const BURST_CYCLES = 10;
+const BURST_WARM_BROWSERS = 4;
 const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] as const;
 type Part = (typeof PARTS)[number];
 
 /** Cold starts all take about the same time, so a shorter block of `coldCycles` suffices for them. */
-const FULL = {
+const FULL_EXTENT = {
   cycles: 60,
   coldCycles: 10,
   restMs: 60_000,
@@ -36,7 +36,7 @@ const FULL = {
   serverSettleMs: 90_000,
   pageSettleMs: 90_000,
 };
-const QUICK = {
+const QUICK_EXTENT = {
   cycles: 6,
   coldCycles: 6,
   restMs: 1_000,
@@ -58,13 +58,13 @@ const { values } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const extent = values.quick ? QUICK : FULL;
+const extent = values.quick ? QUICK_EXTENT : FULL_EXTENT;
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 11));
 const isSelected = (part: Part): boolean => values.part.includes(part);
 
 async function measureEngine(engine: string): Promise<EngineFigures> {
   const { cycles, coldCycles, restMs } = extent;
-  const blocks = { burst: { cycles: BURST, restMs }, cold: { cycles: coldCycles, restMs: 0 } };
+  const blocks = { burst: { cycles: BURST_CYCLES, restMs }, cold: { cycles: coldCycles, restMs: 0 } };
   const demands: DemandFigure[] = [];
   const measure = async (server: TestServer, cpuMeter: ServerCpuMeter, part: Part, lanes: number, isWarm = true) => {
     const block = part === 'burst' || part === 'cold' ? blocks[part] : { cycles, restMs: 0 };
@@ -79,8 +79,8 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
       if (isSelected('four at once')) demands.push(await measure(server, cpuMeter, 'four at once', 4));
     });
   if (isSelected('burst'))
-    await withServer(engine, BURST_WARM, async (server, cpuMeter) => {
-      demands.push(await measure(server, cpuMeter, 'burst', BURST));
+    await withServer(engine, BURST_WARM_BROWSERS, async (server, cpuMeter) => {
+      demands.push(await measure(server, cpuMeter, 'burst', BURST_CYCLES));
     });
   const figures: { life?: readonly LifeFigure[]; held?: HeldFigures } = {};
   await withServer(engine, 0, async (server, cpuMeter) => {
@@ -106,7 +106,7 @@ async function withServer(
     BERTH_WARM: warm?.toString(),
     BERTH_ENGINE: engine === 'chromium' ? undefined : engine,
   };
-  const server = new TestServer({ env, isMeasured: true }, await freePort());
+  const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
   let cpuMeter: ServerCpuMeter | undefined;
   try {
     await server.start();
@@ -131,8 +131,8 @@ try {
   const machine = await readMachine();
   const engines: EngineFigures[] = [];
   for (const engine of values.engine)
-    engines.push(await withTimeout(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));
-  const markdown = `Measured on: ${inWords(machine)}; ${rounds} rounds.\n\n${lastingTables(engines)}\n`;
+    engines.push(await withTimeout(BENCH_TIMEOUT_MS, `the bench of ${engine}`, () => measureEngine(engine)));
+  const markdown = `Measured on: ${describeMachine(machine)}; ${rounds} rounds.\n\n${lastingTables(engines)}\n`;
   if (values.write) writeReport(markdown);
   else process.stdout.write(markdown);
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ machine, engines }, undefined, 2)}\n`);

@@ -8,7 +8,7 @@ import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
 /** The time from the release until the recording is stored. */
-const AFTERWARDS_MS = 4_000;
+const STORE_WAIT_MS = 4_000;
 
 const STEPS = ['create', 'first page', 'idle', 'release', 'afterwards'] as const;
 type Step = (typeof STEPS)[number];
@@ -30,26 +30,26 @@ export async function measureLife(
   rounds: number,
   idleMs: number,
 ): Promise<readonly LifeFigure[]> {
-  const ours: CpuSeconds[][] = [];
-  const byHand: number[][] = [];
+  const ourCosts: CpuSeconds[][] = [];
+  const byHandCosts: number[][] = [];
   for (let round = 0; round < rounds; round++) {
-    await measureChildren('life', async seconds => {
+    await measureChildren('life', async readSeconds => {
       const start = async (): Promise<StartedBrowser> => {
         const browser = await PlainChromium.start();
         return { url: browser.url, end: () => browser.close() };
       };
-      byHand.push(differencesOf(await runLife(start, seconds, idleMs), (from, to) => to - from));
+      byHandCosts.push(differencesOf(await runLife(start, readSeconds, idleMs), (from, to) => to - from));
     });
     const start = async (): Promise<StartedBrowser> => {
       const session = await server.createSession();
       return { url: session.connectUrl, end: () => server.release(session.id) };
     };
-    ours.push(differencesOf(await runLife(start, () => cpuMeter.read(), idleMs), difference));
+    ourCosts.push(differencesOf(await runLife(start, () => cpuMeter.read(), idleMs), difference));
   }
   return STEPS.map((step, index) => ({
     step,
-    byHand: median(byHand.map(one => one[index] ?? Number.NaN)),
-    ours: mediansOf(ours.flatMap(one => one[index] ?? [])),
+    byHand: median(byHandCosts.map(one => one[index] ?? Number.NaN)),
+    ours: mediansOf(ourCosts.flatMap(one => one[index] ?? [])),
   }));
 }
 
@@ -72,7 +72,7 @@ async function runLife<T>(
   connection.close();
   await startedBrowser.end();
   readings.push(readCpuTime());
-  await systemClock.sleep(AFTERWARDS_MS);
+  await systemClock.sleep(STORE_WAIT_MS);
   return [...readings, readCpuTime()];
 }
 

@@ -52,14 +52,14 @@ const CASES = [
 export async function measureLifecycle(server: TestServer, rounds: number): Promise<readonly LifecycleFigure[]> {
   const figures: LifecycleFigure[] = [];
   for (const { name, body, titleRatio } of CASES) {
-    const byHand: Cycle[] = [];
-    const ours: Cycle[] = [];
+    const byHandCycles: Cycle[] = [];
+    const ourCycles: Cycle[] = [];
     await runSessionCycle(server, body); // the first round reads everything from disk, and fills the pool
     await runByHandCycle();
     for (let round = 0; round < rounds; round++) {
-      byHand.push(await runByHandCycle());
+      byHandCycles.push(await runByHandCycle());
       await untilRefilled(server);
-      ours.push(await runSessionCycle(server, body));
+      ourCycles.push(await runSessionCycle(server, body));
     }
     const targets = {
       created: { ms: 15 },
@@ -69,7 +69,12 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
     };
     for (const step of STEPS) {
       const timesOf = (cycles: readonly Cycle[]): number[] => cycles.map(cycle => cycle[step]);
-      figures.push({ name, step, target: targets[step], comparison: comparison(timesOf(byHand), timesOf(ours)) });
+      figures.push({
+        name,
+        step,
+        target: targets[step],
+        comparison: comparison(timesOf(byHandCycles), timesOf(ourCycles)),
+      });
     }
   }
   return figures;
@@ -82,15 +87,15 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
 export async function untilRefilled(server: TestServer): Promise<void> {
   let previousWarmBrowsers = -1;
   const readCounts = async () => {
-    const { text } = await server.operator('/metrics');
+    const { text } = await server.fetchFromOperator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [warmBrowsers, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
-    const unstored = count('berth_recordings_unstored');
+    const unstoredRecordings = count('berth_recordings_unstored');
     const isSettled =
-      warmBrowsers > 0 && warmBrowsers === boxes && warmBrowsers === previousWarmBrowsers && unstored === 0;
+      warmBrowsers > 0 && warmBrowsers === boxes && warmBrowsers === previousWarmBrowsers && unstoredRecordings === 0;
     previousWarmBrowsers = warmBrowsers;
     if (!isSettled) await systemClock.sleep(SETTLED_MS);
-    return { isSettled, warmBrowsers, boxes, unstored };
+    return { isSettled, warmBrowsers, boxes, unstored: unstoredRecordings };
   };
   await eventually('the warm browsers', readCounts, ({ isSettled }) => isSettled, REFILL_TIMEOUT_MS);
 }
@@ -112,20 +117,25 @@ export const runByHandCycle = (): Promise<Cycle> =>
 
 async function runCycle(start: () => Promise<StartedBrowser>): Promise<Cycle> {
   const startMs = systemClock.monotonicMs();
-  const since = (from: number): number => systemClock.monotonicMs() - from;
+  const msSince = (from: number): number => systemClock.monotonicMs() - from;
   const { url, end } = await start();
-  const created = since(startMs);
+  const createdMs = msSince(startMs);
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
-  const firstResponseMs = since(startMs);
+  const firstResponseMs = msSince(startMs);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   const title = await connection.evaluate('document.title', page);
   if (title !== TITLE)
     throw new Error(`the page has the title ${JSON.stringify(title)} instead of ${JSON.stringify(TITLE)}`);
-  const titleMs = since(startMs);
+  const titleMs = msSince(startMs);
   connection.close();
   const releaseStartMs = systemClock.monotonicMs();
   await end();
-  return { created, 'CDP answers': firstResponseMs, 'page title': titleMs, release: since(releaseStartMs) };
+  return {
+    created: createdMs,
+    'CDP answers': firstResponseMs,
+    'page title': titleMs,
+    release: msSince(releaseStartMs),
+  };
 }

@@ -80,12 +80,14 @@ async function measureLiveView(
 
 async function measureCost(crowd: Crowd, viewers: number, pids: () => readonly number[], seconds: number) {
   await systemClock.sleep(SETTLE_MS);
-  const before = { cpu: cpuSecondsOf(pids()), frameCounts: crowd.frameCounts(), ms: systemClock.monotonicMs() };
+  const readingsBefore = { cpu: cpuSecondsOf(pids()), frameCounts: crowd.frameCounts(), ms: systemClock.monotonicMs() };
   await systemClock.sleep(seconds * 1000);
-  const elapsedSeconds = (systemClock.monotonicMs() - before.ms) / 1000;
-  const rates = crowd.frameCounts().map((count, index) => (count - (before.frameCounts[index] ?? 0)) / elapsedSeconds);
+  const elapsedSeconds = (systemClock.monotonicMs() - readingsBefore.ms) / 1000;
+  const rates = crowd
+    .frameCounts()
+    .map((count, index) => (count - (readingsBefore.frameCounts[index] ?? 0)) / elapsedSeconds);
   const medianRate = rates.toSorted((one, other) => one - other)[rates.length >> 1] ?? 0;
-  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / elapsedSeconds, framesPerSecond: medianRate };
+  return { viewers, cpu: (cpuSecondsOf(pids()) - readingsBefore.cpu) / elapsedSeconds, framesPerSecond: medianRate };
 }
 
 async function openLiveViewers(url: string, count: number): Promise<Crowd> {

@@ -27,14 +27,14 @@ export interface LatencyFigure {
   readonly ours: Latency;
 }
 
-type Sample = (side: LiveSide, n: number) => Promise<number>;
+type Sampler = (side: LiveSide, n: number) => Promise<number>;
 
-const sampleChange: Sample = async ({ source, view }, n) => {
+const sampleChange: Sampler = async ({ source, view }, n) => {
   const [atMs, isWhite] = await evaluateIn<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
   return (await evaluateIn<number>(view, `shownAt(${isWhite}, ${atMs})`)) - atMs;
 };
 
-const samplePress: Sample = async ({ view }, n) => {
+const samplePress: Sampler = async ({ view }, n) => {
   await systemClock.sleep(pauseOf(n));
   const { x, y } = await evaluateIn<{ x: number; y: number }>(
     view,
@@ -51,7 +51,7 @@ const samplePress: Sample = async ({ view }, n) => {
   return shownMs - atMs;
 };
 
-const samplePressAfterFlood: Sample = async (side, n) => {
+const samplePressAfterFlood: Sampler = async (side, n) => {
   await evaluateIn(side.view, `flood(${FLOOD_SECONDS})`);
   return samplePress(side, n);
 };
@@ -67,7 +67,7 @@ export async function measureLatency(
     const measureSamples = async (
       name: string,
       target: string,
-      sample: Sample,
+      sample: Sampler,
       count: number,
     ): Promise<LatencyFigure> => {
       process.stderr.write(`bench: ${name}\n`);
@@ -91,7 +91,7 @@ export async function measureLatency(
 }
 
 /** The sides alternate, so that a slow moment affects both. */
-async function measureInTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample, count: number) {
+async function measureInTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sampler, count: number) {
   const raw: number[] = [];
   const ours: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -104,8 +104,8 @@ async function measureInTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: 
 const pauseOf = (n: number): number => PAUSE_MIN_MS + ((n * PAUSE_STEP_MS) % PAUSE_SPREAD_MS);
 
 function latencyOf(values: readonly number[]): Latency {
-  const sorted = values.toSorted((one, other) => one - other);
+  const sortedValues = values.toSorted((one, other) => one - other);
   const percentile = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { p50: percentile(0.5), p95: percentile(0.95), count: sorted.length };
+    sortedValues[Math.min(sortedValues.length - 1, Math.floor(sortedValues.length * share))] ?? 0;
+  return { p50: percentile(0.5), p95: percentile(0.95), count: sortedValues.length };
 }

@@ -9,7 +9,7 @@ import type { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 
-const START_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
 const EVALUATE_TIMEOUT_MS = 20_000;
 
 /**
@@ -116,7 +116,9 @@ export async function openRawSide(browser: PlainChromium, viewer: PlainChromium)
 
 export async function startRelay(url: string, targetId: string): Promise<{ url: string; pid: number; end(): void }> {
   const child = fork(join(import.meta.dirname, 'live-relay.ts'), [url, targetId]);
-  const [port] = await withTimeout(START_MS, 'the relay to start', signal => once(child, 'message', { signal }));
+  const [port] = await withTimeout(START_TIMEOUT_MS, 'the relay to start', signal =>
+    once(child, 'message', { signal }),
+  );
   return { url: `http://127.0.0.1:${port}/`, pid: child.pid ?? 0, end: () => child.disconnect() };
 }
 

@@ -2,23 +2,23 @@
 // Chromium that is started by hand. Prints Markdown tables.
 import { parseArgs } from 'node:util';
 import { withTimeout } from '../server/kit/wait.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { buildWeb } from '../tools/build-web.ts';
 import { measureFirstScreen } from './first-screen.ts';
 import { type CrowdCost, measureLiveCrowd } from './live-crowd.ts';
 import { type Latency, type LatencyFigure, measureLatency } from './live-latency.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import type { Summary } from './statistics.ts';
 
-const END_MS = 900_000;
-const FULL = { samples: 40, floods: 3, seconds: 10, visits: 5 };
-const QUICK = { samples: 10, floods: 1, seconds: 5, visits: 1 };
+const BENCH_TIMEOUT_MS = 900_000;
+const FULL_EXTENT = { samples: 40, floods: 3, seconds: 10, visits: 5 };
+const QUICK_EXTENT = { samples: 10, floods: 1, seconds: 5, visits: 1 };
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const formatLatency = ({ p50, p95 }: Latency): string => `${p50.toFixed(0)}, ${p95.toFixed(0)}`;
 
-const firstScreenText = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
+const formatFirstScreen = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
 
 const latencyTable = (figures: readonly LatencyFigure[]): string =>
   [
@@ -39,20 +39,22 @@ const crowdTable = (costs: readonly CrowdCost[]): string =>
   ].join('\n');
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const extent = values.quick ? QUICK : FULL;
+const extent = values.quick ? QUICK_EXTENT : FULL_EXTENT;
 await buildWeb();
-const server = new TestServer({ isMeasured: true }, await freePort());
+const server = new TestServer({ isMeasured: true }, await claimFreePort());
 try {
   await server.start();
   const machine = await readMachine();
-  const [screen, latency, crowd] = await withTimeout(END_MS, 'the bench', async () => [
+  const [screen, latency, crowd] = await withTimeout(BENCH_TIMEOUT_MS, 'the bench', async () => [
     await measureFirstScreen(server, extent.visits),
     await measureLatency(server, extent.samples, extent.floods),
     await measureLiveCrowd(server, extent.seconds),
   ]);
-  process.stdout.write(`Measured on: ${inWords(machine)}.\n\n${latencyTable(latency)}\n\n${crowdTable(crowd)}\n\n`);
   process.stdout.write(
-    `First screen of the console, first visit: ${firstScreenText(screen)}; asked for: under 1000 ms.\n`,
+    `Measured on: ${describeMachine(machine)}.\n\n${latencyTable(latency)}\n\n${crowdTable(crowd)}\n\n`,
+  );
+  process.stdout.write(
+    `First screen of the console, first visit: ${formatFirstScreen(screen)}; asked for: under 1000 ms.\n`,
   );
 } finally {
   await server.close();

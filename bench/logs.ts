@@ -69,23 +69,23 @@ async function measureWork(
   turns: number,
   turnMs: number,
 ): Promise<WorkFigure> {
-  const perMinute = sides.map(() => ({ chromium: [] as number[], server: [] as number[] }));
+  const cpuPerMinute = sides.map(() => ({ chromium: [] as number[], server: [] as number[] }));
   for (let turn = 0; turn < turns; turn++)
     for (const [index, side] of sides.entries()) {
       await side.connection.visit(site.url + page, side.page);
       const pids = processesOf(side.id).map(({ pid }) => pid);
-      const before = [cpuSecondsOf(pids), cpuSecondsOf([server.pid])] as const;
+      const cpuSecondsBefore = [cpuSecondsOf(pids), cpuSecondsOf([server.pid])] as const;
       const startMs = systemClock.monotonicMs();
       await systemClock.sleep(turnMs);
       const minutes = (systemClock.monotonicMs() - startMs) / 60_000;
-      perMinute[index]?.chromium.push((cpuSecondsOf(pids) - before[0]) / minutes);
-      perMinute[index]?.server.push((cpuSecondsOf([server.pid]) - before[1]) / minutes);
+      cpuPerMinute[index]?.chromium.push((cpuSecondsOf(pids) - cpuSecondsBefore[0]) / minutes);
+      cpuPerMinute[index]?.server.push((cpuSecondsOf([server.pid]) - cpuSecondsBefore[1]) / minutes);
       await side.connection.visit('about:blank', side.page);
     }
-  const [off, on] = perMinute;
-  const offAndOn = (kind: 'chromium' | 'server') => ({
+  const [off, on] = cpuPerMinute;
+  const summariesOf = (kind: 'chromium' | 'server') => ({
     off: summary(off?.[kind] ?? []),
     on: summary(on?.[kind] ?? []),
   });
-  return { page, chromium: offAndOn('chromium'), server: offAndOn('server') };
+  return { page, chromium: summariesOf('chromium'), server: summariesOf('server') };
 }

@@ -33,7 +33,7 @@ export async function readMachine(): Promise<Machine> {
   };
 }
 
-export const inWords = (machine: Machine): string =>
+export const describeMachine = (machine: Machine): string =>
   `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.system}, Linux ${machine.kernel}, ` +
   `${machine.chromium}, Node ${machine.node}, ${machine.date}, load at start ${machine.loadAtStart}`;
 

@@ -4,7 +4,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { descendants, type Memory, memoryOf, processesWithPath } from './processes.ts';
+import { type Memory, memoryOf, pidsWithPath, processTreesOf } from './processes.ts';
 
 export interface MemoryFigures {
   /** The server, PostgreSQL and the warm browsers, without any session. */
@@ -16,7 +16,7 @@ export interface MemoryFigures {
 
 export async function measureMemory(server: TestServer, settleMs: number): Promise<MemoryFigures> {
   await systemClock.sleep(settleMs);
-  const controlPlanePids = controlPlaneOf(server);
+  const controlPlanePids = controlPlanePidsOf(server);
   const controlPlane = memoryOf(controlPlanePids);
   const [session, browser] = await Promise.all([server.createSession(), PlainChromium.start()]);
   try {
@@ -24,7 +24,7 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
     return {
       controlPlane,
       session: memoryOfBoxes(server, new Set([session.id])),
-      byHand: memoryOf(descendants([browser.pid])),
+      byHand: memoryOf(processTreesOf([browser.pid])),
       settleMs,
     };
   } finally {
@@ -35,10 +35,10 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
 
 /** The total memory of the boxes of these sessions. */
 export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
-  const sessionIds = server.sessionOfBox;
-  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(sessionIds.get(id) ?? ''));
-  return memoryOf(descendants(boxes.flatMap(({ pids }) => pids)));
+  const sessionOfBox = server.sessionOfBox;
+  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(sessionOfBox.get(id) ?? ''));
+  return memoryOf(processTreesOf(boxes.flatMap(({ pids }) => pids)));
 }
 
-const controlPlaneOf = (server: TestServer): readonly number[] =>
-  descendants([server.pid, ...processesWithPath(server.dataDir)]);
+const controlPlanePidsOf = (server: TestServer): readonly number[] =>
+  processTreesOf([server.pid, ...pidsWithPath(server.dataDir)]);

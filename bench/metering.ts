@@ -2,11 +2,11 @@
 // cost credit; on the other server, they cost nothing. The target: metering adds at most a millisecond.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { median, type Summary, summary } from './statistics.ts';
 
 const ROUNDS = 100;
@@ -34,7 +34,7 @@ const startedServers: TestServer[] = [];
 async function start(env: Record<string, string>): Promise<TestServer> {
   const server = new TestServer(
     { env: { BERTH_WARM: '2', BERTH_SLOTS: '6', ...env }, isMeasured: true },
-    await freePort(),
+    await claimFreePort(),
   );
   startedServers.push(server);
   await server.start();
@@ -69,28 +69,28 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
     times.on.push(isOffFirst ? second : first);
   }
   const timesOf = (side: 'off' | 'on', timeField: keyof Times): number[] => times[side].map(one => one[timeField]);
-  const differences = (timeField: keyof Times): number[] =>
+  const differencesOf = (timeField: keyof Times): number[] =>
     timesOf('on', timeField).map((ms, at) => ms - (timesOf('off', timeField)[at] ?? Number.NaN));
   return {
     off: summary(timesOf('off', 'createMs')),
     on: summary(timesOf('on', 'createMs')),
-    difference: summary(differences('createMs')),
+    difference: summary(differencesOf('createMs')),
     released: {
       ...{ off: median(timesOf('off', 'releaseMs')), on: median(timesOf('on', 'releaseMs')) },
-      difference: median(differences('releaseMs')),
+      difference: median(differencesOf('releaseMs')),
     },
   };
 }
 
-const ms = (value: number): string => `${value.toFixed(2)} ms`;
+const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
 
 function figuresTable({ off, on, difference, released }: Figures): string {
   const isMet = difference.median <= TARGET_MS;
   return [
     '| | without credit | with credit | median of the differences |',
     '| --- | --- | --- | --- |',
-    `| create | ${ms(off.median)} | ${ms(on.median)} | ${ms(difference.median)} |`,
-    `| release | ${ms(released.off)} | ${ms(released.on)} | ${ms(released.difference)} |`,
+    `| create | ${formatMs(off.median)} | ${formatMs(on.median)} | ${formatMs(difference.median)} |`,
+    `| release | ${formatMs(released.off)} | ${formatMs(released.on)} | ${formatMs(released.difference)} |`,
     '',
     `${off.count} creates on each side. Asked of a create: at most ${TARGET_MS} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
     '',
@@ -105,7 +105,9 @@ try {
   if (grantResult.code !== 0) throw new Error(grantResult.stderr);
   const figures = await measure(off, on, values.quick ? QUICK_ROUNDS : ROUNDS);
   process.stdout.write(
-    values.json ? `${JSON.stringify({ machine, ...figures })}\n` : `${inWords(machine)}\n\n${figuresTable(figures)}`,
+    values.json
+      ? `${JSON.stringify({ machine, ...figures })}\n`
+      : `${describeMachine(machine)}\n\n${figuresTable(figures)}`,
   );
 } finally {
   for (const server of startedServers) await server.close();

@@ -54,7 +54,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   );
   const recordedConnection = await CdpConnection.open(recordedSession.connectUrl);
   const recordedPage = await recordedConnection.attachToPage();
-  let locale = 0;
+  let localeCount = 0;
   const misbehaviours: readonly Misbehaviour[] = [
     {
       name: 'console flood',
@@ -96,8 +96,14 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     {
       name: 'new locales',
       run: async () => {
-        const created = await server.createSession({ browserSettings: { locale: `en-x-bench${locale++ % 10}` } }, key);
-        await server.api('POST', `/v1/browsers/sessions/${created.id}`, { key, body: { status: 'REQUEST_RELEASE' } });
+        const createdSession = await server.createSession(
+          { browserSettings: { locale: `en-x-bench${localeCount++ % 10}` } },
+          key,
+        );
+        await server.api('POST', `/v1/browsers/sessions/${createdSession.id}`, {
+          key,
+          body: { status: 'REQUEST_RELEASE' },
+        });
       },
     },
   ];

@@ -7,19 +7,19 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
-import { otherApplicationKey } from '../tests/harness/contexts.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { createOtherKey } from '../tests/harness/contexts.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { type Misbehaviour, openOffender } from './misbehaviour.ts';
 
 const CPU_ROOT = '/sys/fs/cgroup/cpu';
 const IDLE_GROUP = join(CPU_ROOT, `berth-bench-${process.pid}`);
-const END_MS = 900_000;
-const PROBE_MS = 40_000;
-const FULL = { quietMs: 15_000, loadMs: 12_000 };
-const QUICK = { quietMs: 4_000, loadMs: 3_000 };
+const BENCH_TIMEOUT_MS = 900_000;
+const PROBE_TIMEOUT_MS = 40_000;
+const FULL_EXTENT = { quietMs: 15_000, loadMs: 12_000 };
+const QUICK_EXTENT = { quietMs: 4_000, loadMs: 3_000 };
 /** The number of log lines that are shown on failure. */
 const LINES_SHOWN = 10;
 /** The limit for the p99 under load, relative to the p99 without load. */
@@ -47,7 +47,7 @@ class Probe {
 
   static async start(connectUrl: string): Promise<Probe> {
     const child = fork(join(import.meta.dirname, 'neighbour-probe.ts'), [connectUrl]);
-    await withTimeout(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
+    await withTimeout(PROBE_TIMEOUT_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
     // The probe gets real-time priority. A client normally runs on another machine, and does not compete with the
     // server for processors.
     await setScheduling('--rr', 1, child.pid);
@@ -56,7 +56,9 @@ class Probe {
 
   /** Response times since the last call. */
   async take(): Promise<Latencies> {
-    const reply = withTimeout(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
+    const reply = withTimeout(PROBE_TIMEOUT_MS, 'the probe to answer', signal =>
+      once(this.#child, 'message', { signal }),
+    );
     this.#child.send('take');
     const [durationsMs]: readonly unknown[] = await reply;
     return latenciesOf(Array.isArray(durationsMs) ? durationsMs.filter(value => typeof value === 'number') : []);
@@ -90,10 +92,10 @@ function removeIdleGroup(): void {
 }
 
 function latenciesOf(durationsMs: readonly number[]): Latencies {
-  const sorted = durationsMs.toSorted((one, other) => one - other);
+  const sortedMs = durationsMs.toSorted((one, other) => one - other);
   const percentile = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-  return { p50: percentile(0.5), p99: percentile(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
+    sortedMs[Math.min(sortedMs.length - 1, Math.floor(share * sortedMs.length))] ?? 0;
+  return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0, count: sortedMs.length };
 }
 
 /** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
@@ -114,12 +116,12 @@ const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quietLate
   row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quietLatencies.p99).toFixed(1), String(count)]);
 
 async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
-  const { quietMs, loadMs } = quick ? QUICK : FULL;
+  const { quietMs, loadMs } = quick ? QUICK_EXTENT : FULL_EXTENT;
   const machine = await readMachine();
   await server.start();
   await liftLimits(server);
   const session = await server.createSession({ keepAlive: true });
-  const offender = await openOffender(server, await otherApplicationKey(server));
+  const offender = await openOffender(server, await createOtherKey(server));
   const probe = await Probe.start(session.connectUrl);
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.
@@ -158,7 +160,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   }
   probe.end();
   await offender.close();
-  return `${table.join('')}\n${longTurnsText(server.log().slice(firstLineIndex))}\n\n${inWords(machine)}\n`;
+  return `${table.join('')}\n${longTurnsText(server.log().slice(firstLineIndex))}\n\n${describeMachine(machine)}\n`;
 }
 
 /**
@@ -174,9 +176,9 @@ function longTurnsText(lines: readonly string[]): string {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
 const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
-const server = new TestServer({ env, isMeasured: true }, await freePort());
+const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
 try {
-  process.stdout.write(await withTimeout(END_MS, 'the bench', () => measure(server, values)));
+  process.stdout.write(await withTimeout(BENCH_TIMEOUT_MS, 'the bench', () => measure(server, values)));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.stderr.write(`${server.log().slice(-LINES_SHOWN).join('\n')}\n`);

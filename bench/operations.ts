@@ -6,17 +6,17 @@ import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { Owner } from '../tests/harness/configured.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../tests/harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../tests/harness/operations.ts';
 import { openPages } from '../tests/harness/pages.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
-const END_MS = 600_000;
+const BENCH_TIMEOUT_MS = 600_000;
 const ROUNDS = { screenshots: 15, calls: 300, invokes: 300 };
 const QUICK_ROUNDS = { screenshots: 4, calls: 50, invokes: 50 };
 const VIEWPORT = { width: 1280, height: 720 };
@@ -26,7 +26,7 @@ const NEXT_FRAME = 'new Promise(resolve => requestAnimationFrame(() => setTimeou
 const pages = await openPages({
   '/page': `<!doctype html><title>Page</title><h1>A page</h1>${'<p>Some text of this page.</p>'.repeat(30)}`,
 });
-const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
+const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await claimFreePort());
 const url = `${pages.url}/page`;
 
 async function measureMs(work: () => Promise<unknown>): Promise<number> {
@@ -38,7 +38,7 @@ async function measureMs(work: () => Promise<unknown>): Promise<number> {
 /**
  * Measures from the start of the browser to the image. As with a session, the time to end the browser is not measured.
  */
-async function screenshotByHand(): Promise<number> {
+async function captureByHand(): Promise<number> {
   const startMs = systemClock.monotonicMs();
   const browser = await PlainChromium.start();
   const connection = await CdpConnection.open(browser.url);
@@ -55,24 +55,24 @@ async function screenshotByHand(): Promise<number> {
 }
 
 /** Invokes the operation, which also creates a receipt, and downloads the image. */
-async function screenshotByOperation(key: string): Promise<void> {
+async function captureByOperation(key: string): Promise<void> {
   const { status, body, text } = await invoke(server, key, 'browser.screenshot', { url, viewport: VIEWPORT });
   if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
-  const image = await fetch(Object(body.output).artifact.downloadUrl);
-  if (!image.ok || (await image.arrayBuffer()).byteLength === 0)
-    throw new Error(`the artifact could not be downloaded: status ${image.status}`);
+  const imageResponse = await fetch(Object(body.output).artifact.downloadUrl);
+  if (!imageResponse.ok || (await imageResponse.arrayBuffer()).byteLength === 0)
+    throw new Error(`the artifact could not be downloaded: status ${imageResponse.status}`);
 }
 
 async function measureScreenshots(key: string, rounds: number): Promise<Comparison> {
-  const [byHand, ours]: [number[], number[]] = [[], []];
-  await screenshotByHand();
-  await screenshotByOperation(key);
+  const [byHandTimes, ourTimes]: [number[], number[]] = [[], []];
+  await captureByHand();
+  await captureByOperation(key);
   for (let round = 0; round < rounds; round += 1) {
-    byHand.push(await screenshotByHand());
+    byHandTimes.push(await captureByHand());
     await untilRefilled(server);
-    ours.push(await measureMs(() => screenshotByOperation(key)));
+    ourTimes.push(await measureMs(() => captureByOperation(key)));
   }
-  return comparison(byHand, ours);
+  return comparison(byHandTimes, ourTimes);
 }
 
 /**
@@ -80,10 +80,10 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
  * tool also waits until the page has drawn, and reads its title, so the CDP side does the same.
  */
 async function measureCalls(rounds: number): Promise<Comparison> {
-  const authorization = { authorization: `Bearer ${server.key}` };
+  const requestHeaders = { authorization: `Bearer ${server.key}` };
   const client = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
-  await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit: { headers: authorization } }));
+  await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit: { headers: requestHeaders } }));
   const session = await server.createSession({});
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
@@ -114,47 +114,49 @@ async function measureCalls(rounds: number): Promise<Comparison> {
 
 /** Compares calls of a read operation, which puts one member of the input into its URL, with the same GET by `fetch`. */
 async function measureInvokes(rounds: number): Promise<Comparison> {
-  const owner = await Owner.of(server);
+  const owner = await Owner.open(server);
   await owner.publish('bench.read', {
     ...{ title: 'Read', description: 'Reads a page.', kind: 'http', effect: 'read' },
     inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
     binding: { method: 'GET', url: `${url}?id={id}` },
   });
-  const { key } = await keyWith(server);
+  const { key } = await issueAgentKey(server);
   const callDirectly = async (): Promise<void> => {
     const response = await fetch(`${url}?id=a`);
     if (!response.ok || (await response.text()) === '') throw new Error(`the page responded with ${response.status}`);
   };
-  const ours = async (): Promise<void> => {
+  const invokeRead = async (): Promise<void> => {
     const { status, body, text } = await invoke(server, key, 'bench.read', { id: 'a' });
     if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
   };
-  for (let round = 0; round < rounds / 5; round += 1) await ours();
+  for (let round = 0; round < rounds / 5; round += 1) await invokeRead();
   const [directMs, invokedMs]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
     directMs.push(await measureMs(callDirectly));
-    invokedMs.push(await measureMs(ours));
+    invokedMs.push(await measureMs(invokeRead));
   }
   return comparison(directMs, invokedMs);
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-const spread = (values: { median: number; min: number; max: number }): string =>
+const formatSpread = (values: { median: number; min: number; max: number }): string =>
   `${values.median.toFixed(2)} (${values.min.toFixed(2)}–${values.max.toFixed(2)})`;
 
 async function measure(rounds: typeof ROUNDS): Promise<void> {
   await server.start();
   await liftLimits(server);
-  const { key } = await keyWith(server);
+  const { key } = await issueAgentKey(server);
   const screenshots = await measureScreenshots(key, rounds.screenshots);
   const calls = await measureCalls(rounds.calls);
   const invokes = await measureInvokes(rounds.invokes);
   const addedMs = calls.ours.median - calls.base.median;
-  process.stdout.write(`Measured on: ${inWords(await readMachine())}.\n\n`);
+  process.stdout.write(`Measured on: ${describeMachine(await readMachine())}.\n\n`);
   process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
   process.stdout.write(row(['---', '---:', '---:', '---:', '---:']));
   const [hand, ours] = [screenshots.base.median.toFixed(0), screenshots.ours.median.toFixed(0)];
-  process.stdout.write(row(['screenshot of an address', hand, ours, `ratio ${spread(screenshots.ratio)}`, '≤ 0.5']));
+  process.stdout.write(
+    row(['screenshot of an address', hand, ours, `ratio ${formatSpread(screenshots.ratio)}`, '≤ 0.5']),
+  );
   const [cdp, mcp] = [calls.base.median.toFixed(2), calls.ours.median.toFixed(2)];
   process.stdout.write(
     row(['tool call over MCP beside CDP', cdp, mcp, `${addedMs.toFixed(2)} ms more`, '≤ 5 ms more']),
@@ -168,7 +170,7 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 try {
-  await withTimeout(END_MS, 'the bench of operations', () => measure(values.quick ? QUICK_ROUNDS : ROUNDS));
+  await withTimeout(BENCH_TIMEOUT_MS, 'the bench of operations', () => measure(values.quick ? QUICK_ROUNDS : ROUNDS));
 } finally {
   await server.close();
 }

@@ -11,27 +11,27 @@ export interface Memory {
 
 const KIB_PER_MIB = 1024;
 
-export function descendants(roots: readonly number[]): readonly number[] {
-  const parents = allProcesses().map(pid => ({ pid, parent: parentOf(pid) }));
+export function processTreesOf(roots: readonly number[]): readonly number[] {
+  const parents = allPids().map(pid => ({ pid, parent: parentOf(pid) }));
   const processIds = new Set(roots);
-  for (let before = 0; before < processIds.size; ) {
-    before = processIds.size;
+  for (let sizeBefore = 0; sizeBefore < processIds.size; ) {
+    sizeBefore = processIds.size;
     for (const { pid, parent } of parents) if (parent !== undefined && processIds.has(parent)) processIds.add(pid);
   }
   return [...processIds];
 }
 
 /** Processes whose command line names the path. */
-export const processesWithPath = (path: string): readonly number[] =>
-  allProcesses().filter(pid => pid !== process.pid && (readProcFile(pid, 'cmdline') ?? '').includes(path));
+export const pidsWithPath = (path: string): readonly number[] =>
+  allPids().filter(pid => pid !== process.pid && (readProcFile(pid, 'cmdline') ?? '').includes(path));
 
 export const boxPids = ({ dataDir }: TestServer): readonly number[] =>
-  descendants(boxesOf(dataDir).flatMap(({ pids }) => pids));
+  processTreesOf(boxesOf(dataDir).flatMap(({ pids }) => pids));
 
 /** The server with its database and encoders, without the browsers. */
 export function pidsOutsideBoxes(server: TestServer): readonly number[] {
-  const inside = new Set(boxPids(server));
-  return descendants([server.pid]).filter(pid => !inside.has(pid));
+  const boxPidSet = new Set(boxPids(server));
+  return processTreesOf([server.pid]).filter(pid => !boxPidSet.has(pid));
 }
 
 /** The total proportional and private memory of the processes. Processes that have ended are not counted. */
@@ -52,7 +52,7 @@ const TICKS_PER_SECOND = 100;
 export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
 
 /** Like `cpuSecondsOf`, but also counts child processes that have ended and been waited for. */
-export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
+export const cpuSecondsWithChildren = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
 
 function secondsOf(pids: readonly number[], columns: readonly number[]): number {
   const ticks = pids.map(pid => {
@@ -81,7 +81,7 @@ export function createCpuMeter(pids: readonly number[]): {
   };
 }
 
-const allProcesses = (): readonly number[] =>
+const allPids = (): readonly number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .map(Number);

@@ -15,21 +15,21 @@ import { journalFrame, journalHead } from '../server/engines/recorder/matroska.t
 import { mp4Head } from '../server/engines/recorder/mp4.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { CdpClient } from '../tests/harness/cdp.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { jailedHelper } from '../tests/harness/helpers.ts';
-import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
+import { fetchPlaylist, listReplays } from '../tests/harness/recordings.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
-import { boxPids, cpuSecondsWithEnded, createCpuMeter, pidsOutsideBoxes } from './processes.ts';
+import { boxPids, cpuSecondsWithChildren, createCpuMeter, pidsOutsideBoxes } from './processes.ts';
 
 /** The time until the first segments of all pages are encoded. */
 const SETTLE_MS = 15_000;
 /** The time after the measurement until its last segments are stored. */
-const STORED_MS = 8_000;
+const STORE_WAIT_MS = 8_000;
 const CONSTANT_FPS = 25;
 const HOUR_SEGMENTS = 600;
-const PLAYLISTS = 50;
+const PLAYLIST_REQUESTS = 50;
 
 const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
@@ -44,7 +44,7 @@ interface Cost {
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
 const seconds = Number(values.seconds);
-const server = new TestServer({ isMeasured: true }, await freePort());
+const server = new TestServer({ isMeasured: true }, await claimFreePort());
 
 /** Counts the CPU time of the server, its database, its encoders and the browsers. */
 let cpuMeter: ReturnType<typeof createCpuMeter> | undefined;
@@ -61,31 +61,31 @@ async function measureCost(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[n
   await client.send('Page.navigate', { url: MOVING_PAGES[page] }, channel);
   const constantRecorder = way === 'x264 at 25 fps' ? await recordAtConstantRate(client, channel) : undefined;
   await systemClock.sleep(SETTLE_MS);
-  const before = {
-    box: cpuSecondsWithEnded(boxPids(server)),
+  const cpuBefore = {
+    box: cpuSecondsWithChildren(boxPids(server)),
     all: cpuSecondsUsed(),
     constant: constantRecorder?.cpu() ?? 0,
   };
   await systemClock.sleep(seconds * 1000);
-  const browser = cpuSecondsWithEnded(boxPids(server)) - before.box;
-  const encoder = (constantRecorder?.cpu() ?? 0) - before.constant;
-  const outside = cpuSecondsUsed() - before.all - browser + encoder;
+  const browserSeconds = cpuSecondsWithChildren(boxPids(server)) - cpuBefore.box;
+  const encoderSeconds = (constantRecorder?.cpu() ?? 0) - cpuBefore.constant;
+  const serverSeconds = cpuSecondsUsed() - cpuBefore.all - browserSeconds + encoderSeconds;
   const constantBytes = await constantRecorder?.stop();
-  if (way === 'recorded') await systemClock.sleep(STORED_MS);
+  if (way === 'recorded') await systemClock.sleep(STORE_WAIT_MS);
   const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
   const bytesPerMinute = way === 'recorded' ? await storedBytesPerMinute(id) : (constantBytes ?? 0) / minutes;
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
   return {
-    browserCpuSeconds: browser * perMinute,
-    serverCpuSeconds: outside * perMinute,
+    browserCpuSeconds: browserSeconds * perMinute,
+    serverCpuSeconds: serverSeconds * perMinute,
     mebibytesPerMinute: bytesPerMinute / 1024 ** 2,
   };
 }
 
 async function storedBytesPerMinute(id: string): Promise<number> {
-  const playlist = (await playlistOf(server, id, '0')) ?? '';
+  const playlist = (await fetchPlaylist(server, id, '0')) ?? '';
   const urls = playlist.split('\n').filter(line => line.startsWith('http'));
   const sizes = await Promise.all(
     urls.map(async url => Number((await fetch(url, { method: 'HEAD' })).headers.get('content-length'))),
@@ -101,10 +101,23 @@ async function storedBytesPerMinute(id: string): Promise<number> {
 async function recordAtConstantRate(client: CdpClient, channel: string) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   const file = join(folder, 'film.mp4');
-  const input = ['-f', 'image2pipe', '-c:v', 'mjpeg', '-framerate', String(CONSTANT_FPS), '-i', 'pipe:0'];
+  const inputArgs = ['-f', 'image2pipe', '-c:v', 'mjpeg', '-framerate', String(CONSTANT_FPS), '-i', 'pipe:0'];
   const ffmpeg = spawn(
     'ffmpeg',
-    ['-v', 'error', ...input, '-c:v', 'libx264', '-preset', 'veryfast', '-pix_fmt', 'yuv420p', '-threads', '1', file],
+    [
+      '-v',
+      'error',
+      ...inputArgs,
+      '-c:v',
+      'libx264',
+      '-preset',
+      'veryfast',
+      '-pix_fmt',
+      'yuv420p',
+      '-threads',
+      '1',
+      file,
+    ],
     { stdio: ['pipe', 'ignore', 'ignore'] },
   );
   let newestFrame: Buffer | undefined;
@@ -120,7 +133,7 @@ async function recordAtConstantRate(client: CdpClient, channel: string) {
   }, 1000 / CONSTANT_FPS);
   await client.send('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
   return {
-    cpu: () => cpuSecondsWithEnded([ffmpeg.pid ?? 0]),
+    cpu: () => cpuSecondsWithChildren([ffmpeg.pid ?? 0]),
     stop: async () => {
       clearInterval(timer);
       ffmpeg.stdin.end();
@@ -134,15 +147,15 @@ async function recordAtConstantRate(client: CdpClient, channel: string) {
 
 async function measurePlaylistMs(): Promise<number> {
   const { id } = await server.createSession({ keepAlive: true });
-  while ((await replaysOf(server, id)).length === 0) await systemClock.sleep(500);
+  while ((await listReplays(server, id)).length === 0) await systemClock.sleep(500);
   const requestTimes: number[] = [];
-  for (let turn = 0; turn < PLAYLISTS; turn++) {
-    const before = systemClock.monotonicMs();
-    await playlistOf(server, id, '0');
-    requestTimes.push(systemClock.monotonicMs() - before);
+  for (let turn = 0; turn < PLAYLIST_REQUESTS; turn++) {
+    const startMs = systemClock.monotonicMs();
+    await fetchPlaylist(server, id, '0');
+    requestTimes.push(systemClock.monotonicMs() - startMs);
   }
   await server.release(id);
-  return requestTimes.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
+  return requestTimes.sort((a, b) => a - b)[PLAYLIST_REQUESTS / 2] ?? 0;
 }
 
 /** Joins six hundred segments of 200 KiB, and syncs the file to disk. */
@@ -150,7 +163,7 @@ async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {
     const disk = await openDisk(folder);
-    const source = [
+    const jpegArgs = [
       '-v',
       'error',
       '-f',
@@ -163,11 +176,11 @@ async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
       'mjpeg',
       'pipe:1',
     ];
-    const jpeg = await buffer(spawn('ffmpeg', source, { stdio: ['ignore', 'pipe', 'ignore'] }).stdout);
+    const jpeg = await buffer(spawn('ffmpeg', jpegArgs, { stdio: ['ignore', 'pipe', 'ignore'] }).stdout);
     const size = { width: 1280, height: 720 };
-    const journal = join(folder, 'frame.mkv');
-    writeFileSync(journal, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
-    const [encoded] = await new Ffmpeg(jailedHelper).encode([{ path: journal, times: [0], size }]);
+    const journalPath = join(folder, 'frame.mkv');
+    writeFileSync(journalPath, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
+    const [encoded] = await new Ffmpeg(jailedHelper).encode([{ path: journalPath, times: [0], size }]);
     if (!encoded) throw new Error('ffmpeg encoded nothing');
     const { init } = encoded;
     const sizes = Array.from({ length: 30 }, () => 7_000);
@@ -216,7 +229,7 @@ try {
       );
     }
   const [playlist, joinTimes] = [await measurePlaylistMs(), await joinHour()];
-  process.stdout.write(`Measured on: ${inWords(await readMachine())}; ${seconds} s each.\n\n`);
+  process.stdout.write(`Measured on: ${describeMachine(await readMachine())}; ${seconds} s each.\n\n`);
   process.stdout.write(
     '| Page | Recording | Chromium, CPU s/min | outside, CPU s/min | MiB/min |\n| --- | --- | ---: | ---: | ---: |\n',
   );

@@ -3,19 +3,19 @@
 
 import { Passwords } from '../server/engines/authenticators/passwords.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
-import { freePort } from '../tests/harness/free-port.ts';
-import { ownerToken } from '../tests/harness/limits.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
+import { createOwnerToken } from '../tests/harness/limits.ts';
 import { PASSWORD, Person } from '../tests/harness/person.ts';
 import { TestServer } from '../tests/harness/server.ts';
-import { inWords, readMachine } from './machine.ts';
+import { describeMachine, readMachine } from './machine.ts';
 import { median } from './statistics.ts';
 
-const END_MS = 300_000;
+const BENCH_TIMEOUT_MS = 300_000;
 const SIGN_INS = 40;
 const REQUESTS = 400;
 const EMAIL = 'ada@example.com';
 
-const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, await freePort());
+const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, await claimFreePort());
 
 async function measureMedianMs(rounds: number, work: () => Promise<unknown>): Promise<string> {
   const times: number[] = [];
@@ -29,8 +29,8 @@ async function measureMedianMs(rounds: number, work: () => Promise<unknown>): Pr
 
 async function measure(): Promise<void> {
   await server.start();
-  const ada = await Person.owner(server, EMAIL);
-  const token = await ownerToken(server);
+  const ada = await Person.setUpOwner(server, EMAIL);
+  const token = await createOwnerToken(server);
   const passwords = new Passwords();
   const hash = await passwords.hash(PASSWORD);
   const { body } = await server.api<{ data: Array<{ id: string }> }>('GET', '/v1/applications', { key: token });
@@ -45,12 +45,12 @@ async function measure(): Promise<void> {
     ['GET of an application, cookie', await measureMedianMs(REQUESTS, () => ada.get(path))],
     ['GET of sessions, agent key', await measureMedianMs(REQUESTS, () => server.api('GET', '/v1/browsers/sessions'))],
   ];
-  process.stdout.write(`Measured on: ${inWords(await readMachine())}\n\n| p50 | ms |\n| --- | ---: |\n`);
+  process.stdout.write(`Measured on: ${describeMachine(await readMachine())}\n\n| p50 | ms |\n| --- | ---: |\n`);
   for (const [name, ms] of rows) process.stdout.write(`| ${name} | ${ms} |\n`);
 }
 
 try {
-  await withTimeout(END_MS, 'the bench', measure);
+  await withTimeout(BENCH_TIMEOUT_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.exitCode = 1;

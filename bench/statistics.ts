@@ -18,10 +18,10 @@ export interface Comparison {
 }
 
 export function summary(values: readonly number[]): Summary {
-  const sorted = values.toSorted((one, other) => one - other);
-  const [min, max] = [sorted[0], sorted.at(-1)];
+  const sortedValues = values.toSorted((one, other) => one - other);
+  const [min, max] = [sortedValues[0], sortedValues.at(-1)];
   if (min === undefined || max === undefined) throw new Error('a summary needs at least one measured value');
-  return { median: middle(sorted), min, max, count: sorted.length };
+  return { median: medianOfSorted(sortedValues), min, max, count: sortedValues.length };
 }
 
 export const median = (values: readonly number[]): number => summary(values).median;
@@ -31,7 +31,7 @@ export function comparison(base: readonly number[], ours: readonly number[]): Co
   return { base: summary(base), ours: summary(ours), ratio: summary(ratios) };
 }
 
-function middle(sorted: readonly number[]): number {
+function medianOfSorted(sorted: readonly number[]): number {
   const half = sorted.length >> 1;
   const upper = sorted[half] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2;

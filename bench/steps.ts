@@ -1,7 +1,7 @@
 // The duration of each step of a create and a release, from the server's own spans. Uses a separate server, because
 // tracing costs time that must not affect the other figures.
 import { systemClock } from '../server/kit/clock.ts';
-import { freePort } from '../tests/harness/free-port.ts';
+import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { openOtlpReceiver, type ReceivedSpan } from '../tests/harness/otlp-receiver.ts';
 import { TestServer } from '../tests/harness/server.ts';
@@ -21,7 +21,7 @@ export interface StepFigure {
 export async function measureSteps(rounds: number, slots: number): Promise<readonly StepFigure[]> {
   const receiver = await openOtlpReceiver();
   const env = { BERTH_SLOTS: String(slots), BERTH_WARM: undefined, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
-  const server = new TestServer({ env, isMeasured: true }, await freePort());
+  const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
   try {
     await server.start();
     await liftLimits(server);
@@ -50,7 +50,7 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
         .map(({ name }) => name),
     ),
   ];
-  const figure = (step: string, ms: (root: ReceivedSpan) => number): StepFigure => ({
+  const figureOf = (step: string, ms: (root: ReceivedSpan) => number): StepFigure => ({
     operation,
     step,
     ms: summary(rootSpans.map(ms)),
@@ -58,9 +58,9 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
   const sum = (childSpans: readonly ReceivedSpan[]): number =>
     childSpans.reduce((total, part) => total + msOf(part), 0);
   return [
-    ...names.map(name => figure(name, whole => sum(childSpansOf(whole).filter(part => part.name === name)))),
-    figure(REST_LABEL, whole => msOf(whole) - sum(childSpansOf(whole))),
-    figure('whole', msOf),
+    ...names.map(name => figureOf(name, whole => sum(childSpansOf(whole).filter(part => part.name === name)))),
+    figureOf(REST_LABEL, whole => msOf(whole) - sum(childSpansOf(whole))),
+    figureOf('whole', msOf),
   ];
 }
 

@@ -6,7 +6,7 @@ import type { FilesFigure } from './files.ts';
 import type { GatewayFigure } from './gateway.ts';
 import type { LifecycleFigure } from './lifecycle.ts';
 import type { LogFigures } from './logs.ts';
-import { inWords, type Machine } from './machine.ts';
+import { describeMachine, type Machine } from './machine.ts';
 import type { MemoryFigures } from './memory.ts';
 import type { Comparison, Summary } from './statistics.ts';
 import type { StepFigure } from './steps.ts';
@@ -27,9 +27,9 @@ export interface Figures {
   readonly contexts: ContextFigures;
 }
 
-export function inMarkdown(figures: Figures): string {
+export function formatFigures(figures: Figures): string {
   const sections = [
-    `Measured on: ${inWords(figures.machine)}.${figures.isQuick ? ' A quick run: few rounds, wide spread.' : ''}`,
+    `Measured on: ${describeMachine(figures.machine)}.${figures.isQuick ? ' A quick run: few rounds, wide spread.' : ''}`,
     lifecycleTable(figures.lifecycle),
     stepsTable(figures.steps),
     gatewayTable(figures.gateway),
@@ -51,18 +51,18 @@ const lifecycleTable = (figures: readonly LifecycleFigure[]): string =>
       `${name}: ${step === 'release' ? 'release answered' : step}`,
       base.median.toFixed(0),
       ours.median.toFixed(1),
-      spread(ratio),
+      formatSpread(ratio),
       'ms' in target ? `≤ ${target.ms} ms` : `≤ ${target.ratio}`,
     ]),
   );
 
-const NAMES: Readonly<Record<string, string>> = { createSession: 'create', updateSession: 'release' };
+const OPERATION_NAMES: Readonly<Record<string, string>> = { createSession: 'create', updateSession: 'release' };
 
 const stepsTable = (figures: readonly StepFigure[]): string =>
   table(
     ['Where the time goes (traced, empty body)', 'median ms', 'min–max'],
     figures.map(({ operation, step, ms }) => [
-      `${NAMES[operation] ?? operation}: ${step}`,
+      `${OPERATION_NAMES[operation] ?? operation}: ${step}`,
       ms.median.toFixed(1),
       `${ms.min.toFixed(1)}–${ms.max.toFixed(1)}`,
     ]),
@@ -77,11 +77,11 @@ const gatewayTable = (figures: readonly GatewayFigure[]): string =>
     ['CDP', 'direct', 'gateway', 'ratio (min–max)', 'asked for', 'a proxy that looks at nothing: ratio (min–max)'],
     figures.map(({ name, unit, target, gateway, passThrough }) => [
       `${name}, ${unit}`,
-      amount(gateway.base.median, unit),
-      amount(gateway.ours.median, unit),
-      spread(gateway.ratio),
+      formatAmount(gateway.base.median, unit),
+      formatAmount(gateway.ours.median, unit),
+      formatSpread(gateway.ratio),
       `${unit === 'ms' ? '≤' : '≥'} ${target}`,
-      spread(passThrough.ratio),
+      formatSpread(passThrough.ratio),
     ]),
   );
 
@@ -107,7 +107,7 @@ const throughputTable = (figures: readonly ThroughputFigure[]): string =>
       `${concurrency} at once`,
       base.median.toFixed(0),
       ours.median.toFixed(0),
-      spread(ratio),
+      formatSpread(ratio),
     ]),
   );
 
@@ -117,18 +117,18 @@ const logTables = ({ gateway, work }: LogFigures): string =>
       ['CDP with the log on', 'off', 'on', 'ratio (min–max)'],
       gateway.map(({ name, unit, comparison: { base, ours, ratio } }) => [
         `${name}, ${unit}`,
-        amount(base.median, unit),
-        amount(ours.median, unit),
-        spread(ratio),
+        formatAmount(base.median, unit),
+        formatAmount(ours.median, unit),
+        formatSpread(ratio),
       ]),
     ),
     table(
       ['CPU-s a minute: log off, on', 'Chromium', 'server'],
-      work.map(({ page, chromium, server }) => [page, offOn(chromium), offOn(server)]),
+      work.map(({ page, chromium, server }) => [page, formatOffAndOn(chromium), formatOffAndOn(server)]),
     ),
   ].join('\n\n');
 
-const offOn = ({ off, on }: { readonly off: Summary; readonly on: Summary }): string =>
+const formatOffAndOn = ({ off, on }: { readonly off: Summary; readonly on: Summary }): string =>
   `${off.median.toFixed(1)}, ${on.median.toFixed(1)}`;
 
 const filesTable = (figures: readonly FilesFigure[]): string =>
@@ -138,7 +138,7 @@ const filesTable = (figures: readonly FilesFigure[]): string =>
       name,
       base.median.toFixed(0),
       ours.median.toFixed(0),
-      spread(ratio),
+      formatSpread(ratio),
     ]),
   );
 
@@ -150,14 +150,14 @@ const networkTable = (figures: readonly EgressFigure[]): string =>
         `${name}: 100 MiB, MiB per second`,
         throughput.base.median.toFixed(0),
         throughput.ours.median.toFixed(0),
-        spread(throughput.ratio),
+        formatSpread(throughput.ratio),
         '≥ 0.8',
       ],
       [
         `${name}: a request on a connection of its own, ms`,
         firstByte.base.median.toFixed(2),
         firstByte.ours.median.toFixed(2),
-        spread(addedMs),
+        formatSpread(addedMs),
         '≤ 2 ms more',
       ],
     ]),
@@ -167,7 +167,7 @@ const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
   const cells = ({ base, ours, ratio }: Comparison): string[] => [
     base.median.toFixed(0),
     ours.median.toFixed(0),
-    spread(ratio),
+    formatSpread(ratio),
   ];
   return table(
     ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max)', 'asked for'],
@@ -178,9 +178,11 @@ const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
   );
 };
 
-const spread = ({ median, min, max }: Summary): string => `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;
+const formatSpread = ({ median, min, max }: Summary): string =>
+  `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;
 
-const amount = (value: number, unit: 'ms' | 'per s'): string => (unit === 'ms' ? value.toFixed(3) : value.toFixed(0));
+const formatAmount = (value: number, unit: 'ms' | 'per s'): string =>
+  unit === 'ms' ? value.toFixed(3) : value.toFixed(0);
 
 function table(head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;

@@ -17,13 +17,13 @@ export async function measureThroughput(
 ): Promise<readonly ThroughputFigure[]> {
   const figures: ThroughputFigure[] = [];
   for (const concurrency of laneCounts) {
-    const byHand: number[] = [];
-    const ours: number[] = [];
+    const byHandRates: number[] = [];
+    const ourRates: number[] = [];
     for (let turn = 0; turn < turns; turn++) {
-      byHand.push(await measurePerMinute(concurrency, turnMs, runByHandCycle));
-      ours.push(await measurePerMinute(concurrency, turnMs, () => runSessionCycle(server)));
+      byHandRates.push(await measurePerMinute(concurrency, turnMs, runByHandCycle));
+      ourRates.push(await measurePerMinute(concurrency, turnMs, () => runSessionCycle(server)));
     }
-    figures.push({ concurrency, comparison: comparison(byHand, ours) });
+    figures.push({ concurrency, comparison: comparison(byHandRates, ourRates) });
   }
   return figures;
 }

@@ -123,11 +123,11 @@ test('keys create without --json prints only the key to standard output', async 
 });
 
 test('rejects an unknown scope and an unknown application', async () => {
-  const scope = await berth('keys', 'create', '--scope', 'browsers:everything');
-  assert.equal(scope.code, EXIT.usage);
-  assert.match(scope.stderr, /browsers:everything.*browsers:read/s);
-  const application = await berth('keys', 'list', '--application', 'no such thing');
-  assert.equal(application.code, EXIT.notFound);
+  const scopeResult = await berth('keys', 'create', '--scope', 'browsers:everything');
+  assert.equal(scopeResult.code, EXIT.usage);
+  assert.match(scopeResult.stderr, /browsers:everything.*browsers:read/s);
+  const applicationResult = await berth('keys', 'list', '--application', 'no such thing');
+  assert.equal(applicationResult.code, EXIT.notFound);
 });
 
 test('tokens create --json prints an id and a personal token', async () => {
@@ -174,10 +174,10 @@ test('stop terminates the process recorded in the data folder, and removes the s
   writeServerRecord(dataDir, { url: 'http://127.0.0.1:1', publicUrl: 'http://127.0.0.1:1' }, child.pid);
   const leftoverId = '01a1fa50-5319-7450-a6b3-c787ada50631';
   mkdirSync(join(dataDir, 'sessions', leftoverId), { recursive: true });
-  const exited = once(child, 'exit');
+  const exitPromise = once(child, 'exit');
   const { code, stdout, stderr } = await berth('stop', '--json');
   assert.equal(code, EXIT.done, stderr);
   assert.deepEqual(JSON.parse(stdout), { pid: child.pid, stopped: true, ended: [], swept: [leftoverId] });
-  assert.deepEqual(await exited, [null, 'SIGTERM']);
+  assert.deepEqual(await exitPromise, [null, 'SIGTERM']);
   assert.ok(!existsSync(join(dataDir, 'sessions', leftoverId)));
 });

@@ -103,14 +103,14 @@ export const IdempotencyHeader = {
   ),
 };
 
-const STRICT_HANDLING = 'With `handling=strict`, unknown body fields are refused.';
+const STRICT_HANDLING_TEXT = 'With `handling=strict`, unknown body fields are refused.';
 
-export const PreferHandlingHeader = { prefer: Type.Optional(Type.String({ description: STRICT_HANDLING })) };
+export const PreferHandlingHeader = { prefer: Type.Optional(Type.String({ description: STRICT_HANDLING_TEXT })) };
 
 export const PreferWaitHeader = {
   prefer: Type.Optional(
     Type.String({
-      description: `With \`wait=SECONDS\` (1–55), the request is queued instead of being refused with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. ${STRICT_HANDLING}`,
+      description: `With \`wait=SECONDS\` (1–55), the request is queued instead of being refused with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. ${STRICT_HANDLING_TEXT}`,
     }),
   ),
 };

@@ -18,7 +18,7 @@ import {
  * The built-in provider of every application: consumers sign in on a page of this service, by password, passkey or a
  * code by e-mail.
  */
-export const HOSTED = 'hosted';
+export const HOSTED_PROVIDER = 'hosted';
 export const ORIGINS_MAX = 20;
 export const REDIRECT_URIS_MAX = 20;
 export const CONSUMER_CODE_SECONDS = 60;

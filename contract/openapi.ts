@@ -238,13 +238,13 @@ type ParameterPlace = 'path' | 'query' | 'header' | 'optional header';
 
 function parametersOf(place: ParameterPlace, schema: TSchema | undefined): JsonMap[] {
   if (!schema) return [];
-  const required = new Set(requiredNames(schema));
+  const requiredProperties = new Set(requiredNames(schema));
   return Object.entries(propertiesOf(schema)).map(([name, property]) => {
     const { description, ...rest } = toPlainJson(property) as JsonMap;
     return {
       name: place.endsWith('header') ? headerName(name) : name,
       in: place === 'optional header' ? 'header' : place,
-      required: place === 'path' || name === 'if-match' || required.has(name),
+      required: place === 'path' || name === 'if-match' || requiredProperties.has(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
     };

@@ -5,18 +5,18 @@ import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } f
 import { RESERVED_TOKEN_SCOPES, TOKEN_SCOPES } from './tokens.ts';
 
 /** Fields of responses that grant access. */
-const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
+const SECRET_FIELDS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
 /** Operations that return a session without its connect fields. */
-const WITHOUT_CONNECT_FIELDS = ['updateSession'];
+const OPERATIONS_WITHOUT_CONNECT = ['updateSession'];
 
 test('every repeatable operation declares the secret fields of its response', () => {
   for (const id of OPERATION_IDS.filter(isRepeatable)) {
     const responseSchemas = Object.values(operation(id).responses).flatMap(({ schema }) => (schema ? [schema] : []));
-    const shown = responseSchemas
+    const shownFields = responseSchemas
       .flatMap(schema => Object.keys(propertiesOf(schema)))
-      .filter(name => SECRETS.includes(name));
-    const expected = WITHOUT_CONNECT_FIELDS.includes(id) ? [] : shown;
-    assert.deepEqual([...(operation(id).secretFields ?? [])].sort(), expected.sort(), id);
+      .filter(name => SECRET_FIELDS.includes(name));
+    const expectedFields = OPERATIONS_WITHOUT_CONNECT.includes(id) ? [] : shownFields;
+    assert.deepEqual([...(operation(id).secretFields ?? [])].sort(), expectedFields.sort(), id);
   }
 });
 

@@ -18,7 +18,7 @@ const keys = { keys: [{ kid, kty: 'OKP', crv: 'Ed25519', x }] };
 
 const ISSUER = 'https://berth.example';
 const CONTENT = { typ: 'berth.action.v1', input: { orderId: 'A-1' } };
-const PASSKEYS: Readonly<Record<string, () => { publicKey: KeyObject; privateKey: KeyObject }>> = {
+const PASSKEY_GENERATORS: Readonly<Record<string, () => { publicKey: KeyObject; privateKey: KeyObject }>> = {
   'P-256': () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   Ed25519: () => generateKeyPairSync('ed25519'),
   RSA: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -37,14 +37,14 @@ interface Change {
   readonly isSignatureFlipped?: boolean;
 }
 
-function receipt(change: Change = {}, kind = 'P-256'): string {
-  const passkey = PASSKEYS[kind]?.() ?? assert.fail(kind);
+function createReceipt(change: Change = {}, kind = 'P-256'): string {
+  const passkey = PASSKEY_GENERATORS[kind]?.() ?? assert.fail(kind);
   const { digest = digestOf(CONTENT), origin = ISSUER, rpId = 'berth.example', flags = 5, method = 'passkey' } = change;
   const challenge = Buffer.from(digest.slice(7), 'hex').toString('base64url');
   const clientData = Buffer.from(JSON.stringify({ type: change.type ?? 'webauthn.get', challenge, origin }));
   const data = Buffer.concat([sha256(change.signedRpId ?? rpId), Buffer.from([flags, 0, 0, 0, 1])]);
-  const signed = Buffer.concat([data, sha256(clientData)]);
-  const signature = sign(kind === 'P-256' || kind === 'RSA' ? 'sha256' : null, signed, passkey.privateKey);
+  const signedBytes = Buffer.concat([data, sha256(clientData)]);
+  const signature = sign(kind === 'P-256' || kind === 'RSA' ? 'sha256' : null, signedBytes, passkey.privateKey);
   if (change.isSignatureFlipped) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
   const { kty, crv, x, y, n, e, alg, pub } = Object(passkey.publicKey.export({ format: 'jwk' }));
   const proof = {
@@ -82,14 +82,14 @@ const VERIFIERS = {
 
 for (const [where, verify] of Object.entries(VERIFIERS))
   describe(`a receipt with an approval, verified ${where}`, () => {
-    for (const kind of Object.keys(PASSKEYS))
+    for (const kind of Object.keys(PASSKEY_GENERATORS))
       test(`a receipt with a ${kind} passkey is accepted, and is refused if one bit of the passkey signature is flipped`, async () => {
-        const { berth } = await verify(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
+        const { berth } = await verify(createReceipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
         assert.equal(berth.action?.approval.by.id, '4');
-        await assert.rejects(verify(receipt({ isSignatureFlipped: true }, kind), { keys }), ReceiptInvalid);
+        await assert.rejects(verify(createReceipt({ isSignatureFlipped: true }, kind), { keys }), ReceiptInvalid);
       });
 
-    const refused: Readonly<Record<string, readonly [Change, RegExp]>> = {
+    const refusedCases: Readonly<Record<string, readonly [Change, RegExp]>> = {
       'the digest of another Action': [{ digest: digestOf({}) }, /another Action/],
       'a page of another host': [{ origin: 'https://evil.example' }, /page with another host name/],
       'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page with another host name/],
@@ -102,10 +102,10 @@ for (const [where, verify] of Object.entries(VERIFIERS))
       'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /timestamps of the approval/],
       'a passkey signature but another approval method': [{ method: 'session' }, /its method is not passkey/],
     };
-    for (const [name, [change, message]] of Object.entries(refused))
+    for (const [name, [change, message]] of Object.entries(refusedCases))
       test(`verification refuses a receipt with ${name}`, () =>
-        assert.rejects(verify(receipt(change), { keys }), message));
+        assert.rejects(verify(createReceipt(change), { keys }), message));
 
     test('verification refuses a receipt if the content of the Action is not what was approved', () =>
-      assert.rejects(verify(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
+      assert.rejects(verify(createReceipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
   });

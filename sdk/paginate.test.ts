@@ -2,56 +2,56 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { paginate } from './paginate.ts';
 
-const plain = new Response();
+const plainResponse = new Response();
 
 test('paginate follows the next-page header if the list is an array', async () => {
-  const asked: Array<string | undefined> = [];
-  const found = paginate(before => {
-    asked.push(before);
+  const askedCursors: Array<string | undefined> = [];
+  const items = paginate(before => {
+    askedCursors.push(before);
     return Promise.resolve(
       before === undefined
         ? { data: ['a', 'b'], response: new Response(null, { headers: { 'x-next-before': '2' } }) }
-        : { data: ['c'], response: plain },
+        : { data: ['c'], response: plainResponse },
     );
   });
-  assert.deepEqual(await Array.fromAsync(found), ['a', 'b', 'c']);
-  assert.deepEqual(asked, [undefined, '2']);
+  assert.deepEqual(await Array.fromAsync(items), ['a', 'b', 'c']);
+  assert.deepEqual(askedCursors, [undefined, '2']);
 });
 
 test('paginate follows nextCursor if the list is an object', async () => {
-  const found = paginate(cursor =>
+  const items = paginate(cursor =>
     Promise.resolve({
       data: cursor === undefined ? { data: [1], nextCursor: 'more' } : { data: [2, 3] },
-      response: plain,
+      response: plainResponse,
     }),
   );
-  assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
+  assert.deepEqual(await Array.fromAsync(items), [1, 2, 3]);
 });
 
 test('paginate continues after an empty list page of a search that has more list pages', async () => {
-  const found = paginate(before =>
+  const items = paginate(before =>
     Promise.resolve(
       before === undefined
         ? { data: [], response: new Response(null, { headers: { 'x-next-before': '2' } }) }
-        : { data: ['found'], response: plain },
+        : { data: ['found'], response: plainResponse },
     ),
   );
-  assert.deepEqual(await Array.fromAsync(found), ['found']);
+  assert.deepEqual(await Array.fromAsync(items), ['found']);
 });
 
 test('paginate treats an empty list page of a log as the last one, even if it has a next position', async () => {
-  const found = paginate(() =>
+  const items = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );
-  assert.deepEqual(await Array.fromAsync(found), []);
+  assert.deepEqual(await Array.fromAsync(items), []);
 });
 
 test('paginate fetches no more list pages than the caller reads', async () => {
-  let asked = 0;
-  const found = paginate(() => {
-    asked += 1;
-    return Promise.resolve({ data: { data: ['x'], nextCursor: 'endless' }, response: plain });
+  let requestCount = 0;
+  const items = paginate(() => {
+    requestCount += 1;
+    return Promise.resolve({ data: { data: ['x'], nextCursor: 'endless' }, response: plainResponse });
   });
-  for await (const _ of found) break;
-  assert.equal(asked, 1);
+  for await (const _ of items) break;
+  assert.equal(requestCount, 1);
 });

@@ -109,7 +109,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
  */
 export type Question =
   | { readonly digest: Bytes }
-  | { readonly signed: Bytes; readonly signature: Bytes; readonly key: PublicJwk | PasskeyJwk };
+  | { readonly signedBytes: Bytes; readonly signature: Bytes; readonly key: PublicJwk | PasskeyJwk };
 
 /** The digest in bytes, or whether the signature is valid. */
 export type QuestionAnswer = Uint8Array | boolean;
@@ -164,7 +164,7 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   const clientDigest = yield { digest: clientData };
   if (typeof clientDigest === 'boolean') throw new TypeError('expected a digest, got a boolean');
   const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
-  if ((yield { signed: bytes, signature, key }) !== true)
+  if ((yield { signedBytes: bytes, signature, key }) !== true)
     throw new ReceiptInvalid('the signature of the approval is not valid');
 }
 
@@ -195,7 +195,7 @@ function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boole
   // Only the canonical encoding of a signature is valid, so that any changed character of a receipt is detected.
   const bytes = fromBase64Url(signature);
   if (!bytes) return false;
-  return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;
+  return (yield { signedBytes: new TextEncoder().encode(text), signature: bytes, key }) === true;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

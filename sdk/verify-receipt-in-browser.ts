@@ -36,12 +36,12 @@ export async function verifyReceiptInBrowser(receipt: string, options: VerifyRec
 
 async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAnswer> {
   if ('digest' in question) return new Uint8Array(await subtle.digest('SHA-256', question.digest));
-  const { signed, signature, key } = question;
+  const { signedBytes, signature, key } = question;
   try {
     const { importAlgorithm, verifyAlgorithm, bytes } = algorithmOf(key, signature);
     if (!bytes) return false;
     const importedKey = await subtle.importKey('jwk', { ...key }, importAlgorithm, false, ['verify']);
-    return await subtle.verify(verifyAlgorithm, importedKey, bytes, signed);
+    return await subtle.verify(verifyAlgorithm, importedKey, bytes, signedBytes);
   } catch (error) {
     const name = key.kty === 'AKP' ? key.alg : key.kty === 'OKP' ? 'Ed25519' : key.kty;
     throw new CannotVerify(`this browser cannot verify ${name} signatures (${String(error).slice(0, 100)})`);

@@ -16,10 +16,11 @@ function newKey() {
   return { privateKey, jwk: { kid, kty: 'OKP', crv: 'Ed25519', x } };
 }
 
-const own = newKey();
-const other = newKey();
-const keys = { keys: [own.jwk] };
-const digest = (value: unknown): string => `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
+const ownKey = newKey();
+const otherKey = newKey();
+const keys = { keys: [ownKey.jwk] };
+const digestOf = (value: unknown): string =>
+  `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
 
 const INPUT = { url: 'https://example.com/', fields: { b: 1, a: [true, null] } };
 const FILE = { mimeType: 'image/png', size: 3, checksum: 'ff' };
@@ -27,14 +28,14 @@ const CLAIMS = {
   ...{ iss: 'https://berth.example', aud: 'app', sub: 'invocation:1', jti: '2', iat: 1 },
   berth: {
     ...{ v: 1, operation: { id: 'browser.screenshot', revision: 1, digest: 'sha256:00', effect: 'read' } },
-    ...{ inputDigest: digest(INPUT), outputDigest: digest({ artifact: FILE }), status: 'succeeded', attempts: 1 },
+    ...{ inputDigest: digestOf(INPUT), outputDigest: digestOf({ artifact: FILE }), status: 'succeeded', attempts: 1 },
     ...{ createdAt: '2026-11-23T10:00:00.000Z', endedAt: '2026-11-23T10:00:01.000Z' },
     ...{ caller: { kind: 'agent_key', id: '3' }, cost: { meters: {} } },
   },
 };
 
-function signed(claims: unknown = CLAIMS, header: object = {}, key: KeyObject = own.privateKey): string {
-  const text = `${part({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid: own.jwk.kid, ...header })}.${part(claims)}`;
+function signReceipt(claims: unknown = CLAIMS, header: object = {}, key: KeyObject = ownKey.privateKey): string {
+  const text = `${part({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid: ownKey.jwk.kid, ...header })}.${part(claims)}`;
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
 }
 
@@ -48,49 +49,49 @@ for (const [where, verify] of Object.entries(VERIFIERS))
     test('a receipt is accepted with its input, output, issuer and audience', async () => {
       const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
       const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
-      const claims = await verify(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
+      const claims = await verify(`${signReceipt()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
       assert.deepEqual(claims, CLAIMS);
     });
 
     test('a receipt is accepted with an output of several files, and with an output whose downloadUrl does not belong to a file', async () => {
-      const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
-      const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
-      await verify(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
-      const own = { artifact: { downloadUrl: 'https://shop.example/' } };
-      const answered = { ...CLAIMS.berth, outputDigest: digest(own) };
-      await verify(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
+      const linkedFile = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
+      const berth = { ...CLAIMS.berth, outputDigest: digestOf({ artifacts: [FILE, FILE] }) };
+      await verify(signReceipt({ ...CLAIMS, berth }), { keys, output: { artifacts: [linkedFile, linkedFile] } });
+      const urlOutput = { artifact: { downloadUrl: 'https://shop.example/' } };
+      const secondBerth = { ...CLAIMS.berth, outputDigest: digestOf(urlOutput) };
+      await verify(signReceipt({ ...CLAIMS, berth: secondBerth }), { keys, output: urlOutput });
     });
 
     test('a receipt is refused if a character is changed', async () => {
-      const receipt = signed();
+      const receipt = signReceipt();
       for (let at = 0; at < receipt.length; at += 7) {
-        const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
-        await assert.rejects(verify(changed, { keys }), ReceiptInvalid, `at ${at}`);
+        const changedReceipt = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
+        await assert.rejects(verify(changedReceipt, { keys }), ReceiptInvalid, `at ${at}`);
       }
     });
 
     const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
-      'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
-      'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
-      'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header contains jwk/],
-      'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header contains crit/],
-      'another type': [signed(CLAIMS, { typ: 'JWT' }), /type in the header is not/],
-      'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /not in the key set/],
-      'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
-      'padding after its signature': [`${signed()}=`, /signature is not valid/],
-      'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
-      'claims that are not a receipt': [signed({ iss: 'x' }), /not a receipt/],
+      'no algorithm': [signReceipt(CLAIMS, { alg: 'none' }), /algorithm is none/],
+      'an HMAC algorithm': [signReceipt(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
+      'a key in its header': [signReceipt(CLAIMS, { jwk: ownKey.jwk }), /header contains jwk/],
+      'critical extensions': [signReceipt(CLAIMS, { crit: ['exp'] }), /header contains crit/],
+      'another type': [signReceipt(CLAIMS, { typ: 'JWT' }), /type in the header is not/],
+      'an unknown key id': [signReceipt(CLAIMS, { kid: otherKey.jwk.kid }, otherKey.privateKey), /not in the key set/],
+      'the signature of another key': [signReceipt(CLAIMS, {}, otherKey.privateKey), /signature is not valid/],
+      'padding after its signature': [`${signReceipt()}=`, /signature is not valid/],
+      'no signature': [signReceipt().split('.').slice(0, 2).join('.'), /not a compact JWS/],
+      'claims that are not a receipt': [signReceipt({ iss: 'x' }), /not a receipt/],
     };
     for (const [name, [receipt, message]] of Object.entries(cases))
       test(`verification refuses a receipt with ${name}`, () => assert.rejects(verify(receipt, { keys }), message));
 
     test('a receipt is refused if the input, output, issuer, audience or key does not match', async () => {
-      const refused = (options: object, message: RegExp) =>
-        assert.rejects(verify(signed(), { keys, ...options }), message);
-      await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input does not match/);
-      await refused({ output: { artifact: { ...FILE, size: 4 } } }, /output does not match/);
-      await refused({ issuer: 'https://other.example' }, /issued by/);
-      await refused({ audience: 'other' }, /application/);
-      await refused({ keys: { keys: [{ ...other.jwk, kid: own.jwk.kid }] } }, /thumbprint/);
+      const assertRefused = (options: object, message: RegExp) =>
+        assert.rejects(verify(signReceipt(), { keys, ...options }), message);
+      await assertRefused({ input: { ...INPUT, url: 'https://example.org/' } }, /input does not match/);
+      await assertRefused({ output: { artifact: { ...FILE, size: 4 } } }, /output does not match/);
+      await assertRefused({ issuer: 'https://other.example' }, /issued by/);
+      await assertRefused({ audience: 'other' }, /application/);
+      await assertRefused({ keys: { keys: [{ ...otherKey.jwk, kid: ownKey.jwk.kid }] } }, /thumbprint/);
     });
   });

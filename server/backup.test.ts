@@ -22,9 +22,9 @@ async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Pr
 
 test('removes the folder of a backup that was killed, even if that backup had the same process id', async t => {
   const names = await namesAfterBackup(t, dataDir => {
-    const left = join(dataDir, `.backup-${process.pid}`);
-    mkdirSync(left);
-    writeFileSync(join(left, 'file'), 'linked');
+    const leftFolder = join(dataDir, `.backup-${process.pid}`);
+    mkdirSync(leftFolder);
+    writeFileSync(join(leftFolder, 'file'), 'linked');
   });
   assert.deepEqual(names, []);
 });

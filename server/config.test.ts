@@ -40,10 +40,10 @@ test('reports all invalid values in one error', () => {
 
 test('TLS between hosts requires an https peer address with a port of its own', () => {
   const files = { BERTH_TLS_PEER_CERT: 'cert.pem', BERTH_TLS_PEER_KEY: 'key.pem' };
-  const expected =
+  const peerUrlPattern =
     /^BERTH_PEER_URL is ".*"; expected an https address of this host with a port other than that of BERTH_LISTEN/;
   for (const url of [undefined, 'http://10.0.0.11:8443', 'https://10.0.0.11:8080'])
-    assert.match(complaintsOf({ ...files, ...(url ? { BERTH_PEER_URL: url } : {}) }).join(), expected);
+    assert.match(complaintsOf({ ...files, ...(url ? { BERTH_PEER_URL: url } : {}) }).join(), peerUrlPattern);
   assert.deepEqual(complaintsOf({ ...files, BERTH_PEER_URL: 'https://10.0.0.11:8443' }), []);
   const { peerTls } = readConfig({ BERTH_TLS_PEER_CA: '/ca.pem' });
   assert.deepEqual(peerTls, { caFile: '/ca.pem' });

@@ -168,10 +168,10 @@ const PROCESSORS_PER_PROCESS = 8;
 const DEFAULT_LISTEN = '127.0.0.1:8080';
 const DEFAULT_OPERATOR_LISTEN = '127.0.0.1:9464';
 const DEFAULT_REGION = 'local';
-const RANGE_EXPECTED = 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24';
-const EGRESS_EXPECTED = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8';
-const HOST_EXPECTED = 'NAME=ADDRESS, for example a.test=127.0.0.1';
-const LABEL_EXPECTED = 'NAME=VALUE, for example zone=a';
+const RANGE_FORMAT = 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24';
+const EGRESS_FORMAT = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8';
+const HOST_FORMAT = 'NAME=ADDRESS, for example a.test=127.0.0.1';
+const LABEL_FORMAT = 'NAME=VALUE, for example zone=a';
 const DAY_MS = 24 * 3600_000;
 const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
@@ -207,13 +207,13 @@ export function readConfig(variables: Variables): Config {
     listen,
     ...(operatorListen ? { operatorListen } : {}),
     publicUrl: readPublicUrl(env, listen),
-    trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_EXPECTED, readTrustedProxy),
+    trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_FORMAT, readTrustedProxy),
     dataDir,
     sharedDir: dataDir,
     processes: env.wholeNumber('BERTH_PROCESSES', defaultProcesses(), 1, PROCESSES_MAX),
     ...(peerUrl === undefined ? { peerUrl: localUrl(listen) } : { peerUrl, isPeerUrlGiven: true }),
     ...(hostUrl ? { hostUrl } : {}),
-    hostLabels: Object.fromEntries(readEach(env, 'BERTH_HOST_LABELS', LABEL_EXPECTED, readLabel)),
+    hostLabels: Object.fromEntries(readEach(env, 'BERTH_HOST_LABELS', LABEL_FORMAT, readLabel)),
     lease: {
       ms: 1000 * env.wholeNumber('BERTH_HOST_LEASE', 12, 3, 120),
       restartMs: 1000 * env.wholeNumber('BERTH_HOST_RESTART', 60, 3, 3600),
@@ -222,8 +222,8 @@ export function readConfig(variables: Variables): Config {
     slots,
     warm: env.wholeNumber('BERTH_WARM', slots === 0 ? 0 : defaultWarm(), 0, 100),
     isolation: env.oneOf('BERTH_ISOLATION', 'auto', ISOLATIONS),
-    egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_EXPECTED, readEgressAllow),
-    egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_EXPECTED, readEgressHost)),
+    egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_FORMAT, readEgressAllow),
+    egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_FORMAT, readEgressHost)),
     ...(outboundCaFile ? { outboundCaFile } : {}),
     ...(adblockList ? { adblockList } : {}),
     ...(proxyPools ? { proxyPools } : {}),
@@ -416,7 +416,7 @@ function readSmtp(env: Environment): Config['smtp'] {
   return { url: new Secret(text), from: from ?? '' };
 }
 
-const PACKS_EXPECTED =
+const PACKS_FORMAT =
   'a JSON array of packs such as [{"id":"p50","credits":50,"price":4500,"currency":"EUR"}], each with its own id (a-z, 0-9, _, -), whole credits, a price in the smallest unit, one currency for all, and optionally a bonus';
 
 function readPacks(env: Environment): Pick<Config['credit'], 'packs' | 'paymentText'> {
@@ -429,7 +429,7 @@ function readPacks(env: Environment): Pick<Config['credit'], 'packs' | 'paymentT
       `at most ${PAYMENT_TEXT_CHARACTERS_MAX} characters`,
     );
   const packs = text === undefined ? [] : parseCreditPacks(text);
-  if (packs === undefined) env.recordInvalid('BERTH_CREDIT_PACKS', text ?? '', PACKS_EXPECTED);
+  if (packs === undefined) env.recordInvalid('BERTH_CREDIT_PACKS', text ?? '', PACKS_FORMAT);
   if (packs && packs.length > 0 && paymentText === '')
     env.recordInvalid(
       'BERTH_PAYMENT_TEXT',
@@ -558,8 +558,8 @@ function readOtlp(env: Environment): Config['otlp'] {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url && /^https?:$/.test(url.protocol))
     return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
-  const expected = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
-  env.recordInvalid('OTEL_EXPORTER_OTLP_ENDPOINT', withoutPassword(endpoint), expected);
+  const endpointFormat = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
+  env.recordInvalid('OTEL_EXPORTER_OTLP_ENDPOINT', withoutPassword(endpoint), endpointFormat);
   return undefined;
 }
 

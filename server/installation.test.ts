@@ -8,14 +8,14 @@ import { systemClock } from './kit/clock.ts';
 import { isFault } from './kit/fault.ts';
 import { Secret } from './kit/secret.ts';
 
-function dataFolder(t: TestContext): string {
+function makeDataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-installation-'));
   t.after(() => rmSync(folder, { recursive: true }));
   return join(folder, 'data');
 }
 
 test('the host id and the secret are created once and then reused, and the secret has mode 0600', t => {
-  const dataDir = dataFolder(t);
+  const dataDir = makeDataFolder(t);
   const first = readInstallation({ dataDir }, systemClock);
   const second = readInstallation({ dataDir }, systemClock);
   assert.equal(second.host, first.host);
@@ -26,21 +26,21 @@ test('the host id and the secret are created once and then reused, and the secre
 });
 
 test('two data folders have different host ids and secrets', t => {
-  const one = readInstallation({ dataDir: dataFolder(t) }, systemClock);
-  const other = readInstallation({ dataDir: dataFolder(t) }, systemClock);
+  const one = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
+  const other = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
   assert.notEqual(one.host, other.host);
   assert.notEqual(one.secret.reveal(), other.secret.reveal());
 });
 
 test("uses the operator's secret, and does not write it to the data folder", t => {
-  const dataDir = dataFolder(t);
+  const dataDir = makeDataFolder(t);
   const secret = new Secret('x'.repeat(40));
   assert.equal(readInstallation({ dataDir, secret }, systemClock).secret, secret);
   assert.deepEqual(readdirSync(dataDir), ['host-id']);
 });
 
 test('refuses a truncated secret file, and reports its path', t => {
-  const dataDir = dataFolder(t);
+  const dataDir = makeDataFolder(t);
   const { secret } = readInstallation({ dataDir }, systemClock);
   writeFileSync(join(dataDir, 'secret'), secret.reveal().slice(0, 63));
   assert.throws(

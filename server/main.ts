@@ -29,15 +29,15 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!(error instanceof BadConfig)) throw error;
     return fail(error.message, EXIT.badConfig);
   }
-  const stopRequested = stopSignal();
+  const whenStopRequested = stopSignal();
   const log = openLog(config.logLevel);
   logUnhandledRejections(log);
   disableCoreDumps(log);
   let step: 'start' | 'stop' = 'start';
   try {
     if (config.processes > 1 && !config.process) {
-      const signal = stopRequested.then(mode => (mode === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
-      return await runProcesses({ config, clock, log, stopRequested: signal });
+      const signal = whenStopRequested.then(mode => (mode === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
+      return await runProcesses({ config, clock, log, whenStopRequested: signal });
     }
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;
@@ -46,7 +46,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (config.process) sendReady(addresses);
     else writeServerRecord(config.dataDir, addresses);
     if ((config.process?.number ?? 1) === 1) process.stderr.write(greeting(config, service));
-    const stopMode = await stopRequested;
+    const stopMode = await whenStopRequested;
     step = 'stop';
     log.info('service.stopping', { how: stopMode });
     await service.stop(stopMode);

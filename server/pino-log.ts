@@ -4,7 +4,7 @@
 import { pino } from 'pino';
 import type { Log, LogFields } from './kit/log.ts';
 
-const NEVER_LOGGED = [
+const REDACTED_NAMES = [
   'signingKey',
   'connectUrl',
   'authorization',
@@ -17,7 +17,7 @@ const NEVER_LOGGED = [
 ];
 
 export function openLog(level: string): Log {
-  const redact = { paths: NEVER_LOGGED.flatMap(name => [name, `*.${name}`]), censor: '***' };
+  const redact = { paths: REDACTED_NAMES.flatMap(name => [name, `*.${name}`]), censor: '***' };
   return wrap(pino({ level, base: null, messageKey: 'event', redact, timestamp: pino.stdTimeFunctions.isoTime }));
 }
 

@@ -27,7 +27,7 @@ export interface RestoreResult {
 const STAGE = '.restoring';
 const LOCK = 'lock';
 /** Moved last: no command regards a folder without the database cluster as an installation. */
-const MOVED_LAST = 'pg';
+const CLUSTER_FOLDER = 'pg';
 const BACKUP_NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
 /** @throws Fault if the folder is in use, or the backup does not fit the settings or the version of this program. */
@@ -120,9 +120,9 @@ async function installBackup(dataDir: string, backup: OpenedBackup): Promise<voi
     await backup.unpackInto(stage, { shouldSetOwners: isRoot });
     if (isRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
     await chmod(dataDir, mode);
-    const names = (await readdir(stage)).filter(name => name !== MOVED_LAST);
-    for (const name of [...names, MOVED_LAST])
-      if (name !== MOVED_LAST || backup.manifest.database.kind === 'embedded')
+    const names = (await readdir(stage)).filter(name => name !== CLUSTER_FOLDER);
+    for (const name of [...names, CLUSTER_FOLDER])
+      if (name !== CLUSTER_FOLDER || backup.manifest.database.kind === 'embedded')
         await rename(join(stage, name), join(dataDir, name));
     await syncFolder(dataDir);
   } finally {

@@ -14,14 +14,14 @@ function writeAndReadRecord(folder: string): object {
 
 const ADDRESSES = { url: 'http://127.0.0.1:1', publicUrl: 'https://berth.example' };
 
-function dataFolder(t: TestContext): string {
+function makeDataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-record-'));
   t.after(() => rmSync(folder, { recursive: true }));
   return folder;
 }
 
 test('finds a running server by its record, and does not find it after the record is removed', t => {
-  const folder = dataFolder(t);
+  const folder = makeDataFolder(t);
   assert.equal(runningServer(folder), undefined);
   writeServerRecord(folder, ADDRESSES);
   assert.equal(runningServer(folder)?.pid, process.pid);
@@ -31,7 +31,7 @@ test('finds a running server by its record, and does not find it after the recor
 });
 
 test('reports a server as not running after its process has ended, even if its record still exists', async t => {
-  const folder = dataFolder(t);
+  const folder = makeDataFolder(t);
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
   writeServerRecord(folder, ADDRESSES, child.pid);
@@ -42,7 +42,7 @@ test('reports a server as not running after its process has ended, even if its r
 });
 
 test('does not mistake another process with the same id for the server', t => {
-  const folder = dataFolder(t);
+  const folder = makeDataFolder(t);
   writeServerRecord(folder, ADDRESSES);
   const record: { pid: number; startTicks: string } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
   writeFileSync(join(folder, 'server.json'), JSON.stringify({ ...record, startTicks: `${record.startTicks}1` }));
@@ -50,7 +50,7 @@ test('does not mistake another process with the same id for the server', t => {
 });
 
 test('ignores an invalid server record', t => {
-  const folder = dataFolder(t);
+  const folder = makeDataFolder(t);
   for (const text of [
     '',
     '{',
@@ -66,7 +66,7 @@ test('ignores an invalid server record', t => {
 });
 
 test('a process removes only its own record', t => {
-  const folder = dataFolder(t);
+  const folder = makeDataFolder(t);
   writeServerRecord(folder, ADDRESSES);
   removeServerRecord(folder, process.pid + 1);
   assert.equal(runningServer(folder)?.pid, process.pid);

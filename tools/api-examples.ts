@@ -4,15 +4,15 @@ import type { Operation, Tag } from '../contract/operation.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { shapeOf } from './api-shape.ts';
 
-const SESSION = '019ab2c4-7d10-7a0e-9a53-0f1c3a2f7d11';
-const APPLICATION = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const SESSION_ID = '019ab2c4-7d10-7a0e-9a53-0f1c3a2f7d11';
+const APPLICATION_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const EXAMPLE_TIME = '2026-09-24T10:15:30.123Z';
 const EXPIRY_TIME = '2026-09-24T11:15:30.123Z';
 
 /** Values by the name of the field. They are the same in all examples. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
-  projectId: APPLICATION,
-  applicationId: APPLICATION,
+  projectId: APPLICATION_ID,
+  applicationId: APPLICATION_ID,
   billingAccountId: '0199f7c2-0001-7a0e-9a53-0f1c3a2f7d10',
   ownerId: '0199f7c2-0001-7a0e-9a53-0f1c3a2f7d10',
   status: 'RUNNING',
@@ -21,8 +21,8 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   userMetadata: { run: 'r-1842' },
   signingKey: 'k_…',
   seleniumRemoteUrl: 'https://browsers.example/v1/browsers/webdriver',
-  connectUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION}/connect?signingKey=k_…`,
-  webSocketDebuggerUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION}/connect?signingKey=k_…`,
+  connectUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION_ID}/connect?signingKey=k_…`,
+  webSocketDebuggerUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION_ID}/connect?signingKey=k_…`,
   Browser: 'Chrome/156.0.0.0',
   'Protocol-Version': '1.3',
   slug: 'shop-agent',
@@ -36,14 +36,14 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   defaultTimeout: 3600,
   concurrency: 10,
   expiresAt: EXPIRY_TIME,
-  sessionId: SESSION,
+  sessionId: SESSION_ID,
   version: '0.1.0',
   docs: '/docs',
   openapi: '/openapi.yaml',
 };
 
 /** Optional fields that are absent from most responses. */
-const OMITTED = [
+const OMITTED_FIELDS = [
   'endedAt',
   'endReason',
   'contextId',
@@ -92,9 +92,9 @@ const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unkno
     userAgent: 'my-agent/1.4',
     scopes: ['keys:write'],
     access_token: 'bdt_x7Qk…',
-    token_id: SESSION,
+    token_id: SESSION_ID,
     scope: 'keys:write',
-    application_ids: [APPLICATION],
+    application_ids: [APPLICATION_ID],
   },
   Compatibility: { name: 'Shop agent', success: true, available: false },
   Service: { name: 'Berth', status: 'ok', checks: [{ name: 'database', ok: true }] },
@@ -102,7 +102,7 @@ const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unkno
 
 /** Fields for connecting to a session, which only some responses contain. */
 const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
-const WITH_CONNECT_FIELDS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
+const CONNECT_FIELD_OPERATIONS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
 /** The body of the first response. Undefined if the response has no body. */
 export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
@@ -113,17 +113,17 @@ export function exampleResponse(id: OperationId, { tag, responses }: Operation):
     ...SAMPLES_OF_TAG[tag],
     ...(id === 'updateSession' ? { status: 'COMPLETED' } : {}),
   };
-  const omitted = [
-    ...OMITTED,
-    ...(tag === 'Sessions' && !WITH_CONNECT_FIELDS.has(id) ? CONNECT_FIELDS : []),
+  const omittedFields = [
+    ...OMITTED_FIELDS,
+    ...(tag === 'Sessions' && !CONNECT_FIELD_OPERATIONS.has(id) ? CONNECT_FIELDS : []),
     ...(tag === 'Sessions' && id !== 'createSession' && id !== 'readSession' ? ['warnings'] : []),
   ];
-  return exampleOf(schema, '', { samples, omitted });
+  return exampleOf(schema, '', { samples, omittedFields });
 }
 
 interface ExampleOptions {
   readonly samples: Readonly<Record<string, unknown>>;
-  readonly omitted: readonly string[];
+  readonly omittedFields: readonly string[];
 }
 
 function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unknown {
@@ -136,23 +136,23 @@ function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unkn
   if (properties)
     return Object.fromEntries(
       Object.entries(properties)
-        .filter(([key]) => !options.omitted.includes(key))
+        .filter(([key]) => !options.omittedFields.includes(key))
         .map(([key, field]) => [key, exampleOf(field, key, options)]),
     );
   if (type === 'boolean') return true;
   if (type === 'integer' || type === 'number') return 1;
   if (type === 'object') return {};
-  if (format === 'uuid') return SESSION;
+  if (format === 'uuid') return SESSION_ID;
   return format === 'date-time' ? EXAMPLE_TIME : name;
 }
 
 /** The address that is used in all documents. */
 const BASE_URL = 'http://127.0.0.1:8080';
-const EXAMPLE_IDS: Readonly<Record<string, string>> = { id: '$ID', appId: '$APP_ID', keyId: '$KEY_ID' };
+const ID_VARIABLES: Readonly<Record<string, string>> = { id: '$ID', appId: '$APP_ID', keyId: '$KEY_ID' };
 
-export function curlOf({ method, path, credential, body, bodyExample, headers, upload }: Operation): string {
+export function curlCommandOf({ method, path, credential, body, bodyExample, headers, upload }: Operation): string {
   if (path.endsWith('/connect')) return '# Give the whole connectUrl to a CDP client\n"$CONNECT_URL"';
-  const url = BASE_URL + path.replace(/\{(\w+)\}/g, (_, name: string) => EXAMPLE_IDS[name] ?? '$ID');
+  const url = BASE_URL + path.replace(/\{(\w+)\}/g, (_, name: string) => ID_VARIABLES[name] ?? '$ID');
   const query = credential === 'connect' ? '?signingKey=$SIGNING_KEY' : '';
   const lines = [
     `curl${method === 'GET' ? '' : ` -X ${method}`} "${url}${query}"`,

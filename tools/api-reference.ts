@@ -11,14 +11,14 @@ import {
   optionalHeadersOf,
   pathsOf,
 } from '../contract/operations.ts';
-import { curlOf, exampleResponse } from './api-examples.ts';
+import { curlCommandOf, exampleResponse } from './api-examples.ts';
 import { shapeOf } from './api-shape.ts';
 
-const NAMES: ReadonlyMap<unknown, string> = new Map(
+const SCHEMA_NAMES: ReadonlyMap<unknown, string> = new Map(
   Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [schema, name]),
 );
 
-const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
+const CREDENTIAL_DESCRIPTIONS: Readonly<Record<Operation['credential'], string>> = {
   public: 'none',
   agentKey: 'agent key',
   account: 'personal access token, developer token or sign-in cookie',
@@ -74,12 +74,12 @@ function operationBlocks(id: OperationId): string[] {
     `### ${operationEntry.summary}`,
     `\`${operationEntry.method} ${operationEntry.path}\``,
     operationEntry.description,
-    facts(id, operationEntry),
-    `\`\`\`sh\n${curlOf(operationEntry)}\n\`\`\``,
+    operationFacts(id, operationEntry),
+    `\`\`\`sh\n${curlCommandOf(operationEntry)}\n\`\`\``,
     ...titledTable('Path parameters', operationEntry.params, { areAllRequired: true }),
     ...titledTable('Query parameters', operationEntry.query),
     ...titledTable('Headers', operationEntry.headers, {
-      areAllRequired: isIfMatch(operationEntry.headers),
+      areAllRequired: requiresIfMatch(operationEntry.headers),
       nameOf: headerName,
     }),
     ...titledTable('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
@@ -108,10 +108,10 @@ function operationBlocks(id: OperationId): string[] {
   ];
 }
 
-function facts(id: OperationId, { credential, scopes, isWrite }: Operation): string {
+function operationFacts(id: OperationId, { credential, scopes, isWrite }: Operation): string {
   const otherPaths = pathsOf(id, true).slice(1);
   return [
-    `- Credential: ${CREDENTIALS[credential]}`,
+    `- Credential: ${CREDENTIAL_DESCRIPTIONS[credential]}`,
     ...(scopes ? [`- Scope: ${scopes.map(scope => `\`${scope}\``).join(' or ')}`] : []),
     ...(isWrite
       ? [`- Write, ${isRepeatable(id) ? 'safe to repeat with an `Idempotency-Key`' : 'not safe to repeat'}`]
@@ -124,7 +124,7 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
  * Whether the operation requires the header If-Match with the version that the change is based on. The header is
  * optional in the schema, because a request without it gets the response 428.
  */
-const isIfMatch = (headers: TSchema | undefined): boolean =>
+const requiresIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');
 
 interface FieldOptions {
@@ -137,9 +137,9 @@ const titledTable = (title: string, schema: TSchema | undefined, options: FieldO
 
 /** A reference to a named object, or the fields themselves. */
 function contentOf(schema: TSchema): string[] {
-  const inner = shapeOf(schema).items ?? schema;
-  if (NAMES.has(inner)) return [`${capitalised(typeOf(schema))}.`];
-  return fieldTable(inner);
+  const itemSchema = shapeOf(schema).items ?? schema;
+  if (SCHEMA_NAMES.has(itemSchema)) return [`${capitalise(typeOf(schema))}.`];
+  return fieldTable(itemSchema);
 }
 
 // ---- fields --------------------------------------------------------------------------------------------------------
@@ -156,23 +156,24 @@ function* rowsOf(schema: TSchema, prefix: string, options: FieldOptions = {}): G
   const { properties = {}, required = [], anyOf = [] } = shapeOf(schema);
   for (const choice of anyOf) yield* rowsOf(choice, prefix);
   const { areAllRequired = false, nameOf = (name: string) => name } = options;
-  for (const [key, inner] of Object.entries(properties)) {
+  for (const [key, fieldSchema] of Object.entries(properties)) {
     const name = prefix + nameOf(key);
-    const { description = '', default: fallback } = shapeOf(inner);
-    const type = `${typeOf(inner)}${areAllRequired || required.includes(key) ? ', required' : ''}`;
+    const { description = '', default: fallback } = shapeOf(fieldSchema);
+    const type = `${typeOf(fieldSchema)}${areAllRequired || required.includes(key) ? ', required' : ''}`;
     const sentences = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
     yield row(`\`${name}\``, type, sentences.filter(Boolean).join(' '));
-    if (!isNamed(inner)) yield* rowsOf(shapeOf(inner).items ?? inner, shapeOf(inner).items ? `${name}[].` : `${name}.`);
+    if (!isNamed(fieldSchema))
+      yield* rowsOf(shapeOf(fieldSchema).items ?? fieldSchema, shapeOf(fieldSchema).items ? `${name}[].` : `${name}.`);
   }
 }
 
-const isNamed = (schema: TSchema): boolean => NAMES.has(schema) || NAMES.has(shapeOf(schema).items);
+const isNamed = (schema: TSchema): boolean => SCHEMA_NAMES.has(schema) || SCHEMA_NAMES.has(shapeOf(schema).items);
 
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map(cell => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 
 function typeOf(schema: TSchema): string {
-  const name = NAMES.get(schema);
+  const name = SCHEMA_NAMES.get(schema);
   if (name) return `[${name}](#${name.toLowerCase()}-object)`;
   const {
     type,
@@ -201,4 +202,4 @@ function rangeText(min: number | undefined, max: number | undefined): string {
   return min === undefined ? ` up to ${max}` : ` ${min} to ${max}`;
 }
 
-const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

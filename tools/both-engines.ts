@@ -1,6 +1,6 @@
 // The suites that `npm run test:slow` runs a second time, on headless-shell: all that start sessions and need nothing
 // that this engine lacks. Each is named by a part of its path.
-export const ON_BOTH_ENGINES = [
+export const BOTH_ENGINES_SUITES = [
   ...['settings', 'puppeteer', 'playwright', 'downloads', 'takeover', 'popups', 'devtools', 'uploads', 'network.test'],
   ...['recordings.test', 'contexts.test', 'proxies', 'logs', 'viewers', 'gateway', 'channels', 'stuck'],
 ]

@@ -8,11 +8,11 @@ import { build } from 'vite';
 import { OPERATION_IDS, operation } from '../contract/operations.ts';
 import about from '../package.json' with { type: 'json' };
 
-const CONSOLE = join(dirname(import.meta.dirname), 'console');
+const CONSOLE_FOLDER = join(dirname(import.meta.dirname), 'console');
 
 export async function buildConsole(outDir: string): Promise<void> {
   await build({
-    root: CONSOLE,
+    root: CONSOLE_FOLDER,
     base: '/console/',
     configFile: false,
     logLevel: 'warn',
@@ -37,7 +37,7 @@ export async function buildConsole(outDir: string): Promise<void> {
 /** Builds the page of the live view. It needs no sign-in: its address is the only credential. */
 export async function buildLiveView(outDir: string): Promise<void> {
   await build({
-    root: join(CONSOLE, 'live'),
+    root: join(CONSOLE_FOLDER, 'live'),
     base: '/live-view/',
     configFile: false,
     logLevel: 'warn',
@@ -58,7 +58,7 @@ export async function buildLiveView(outDir: string): Promise<void> {
  */
 export async function buildConsumerPages(outDir: string): Promise<void> {
   await build({
-    root: join(CONSOLE, 'consumer'),
+    root: join(CONSOLE_FOLDER, 'consumer'),
     base: '/consumer/',
     configFile: false,
     logLevel: 'warn',
@@ -70,7 +70,10 @@ export async function buildConsumerPages(outDir: string): Promise<void> {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       rolldownOptions: {
-        input: { signin: join(CONSOLE, 'consumer/signin.html'), home: join(CONSOLE, 'consumer/home.html') },
+        input: {
+          signin: join(CONSOLE_FOLDER, 'consumer/signin.html'),
+          home: join(CONSOLE_FOLDER, 'consumer/home.html'),
+        },
       },
     },
   });
@@ -81,7 +84,7 @@ export async function buildConsumerPages(outDir: string): Promise<void> {
  * origin cannot load modules.
  */
 export async function buildRunner(outDir: string): Promise<void> {
-  const root = join(CONSOLE, 'runner');
+  const root = join(CONSOLE_FOLDER, 'runner');
   await build({
     root,
     configFile: false,

@@ -15,7 +15,7 @@ const BUNDLES_FOLDER = join(ROOT, '.berth/bundles');
 const COMPILED_FOLDER = join(ROOT, '.berth/compiled');
 /** Every bundle adds files to `COMPILED_FOLDER`. A file that was removed too early is compiled again. */
 const COMPILED_KEPT_MS = 7 * 86_400_000;
-const SOURCES = [
+const SOURCE_GLOBS = [
   '{server,cli,contract,sdk}/**/*.ts',
   'tests/harness/*.ts',
   'tools/bundle-server.ts',
@@ -69,7 +69,7 @@ async function bundle(folder: string): Promise<void> {
     root: ROOT,
     configFile: false,
     logLevel: 'error',
-    plugins: [{ name: 'places-of-sources', enforce: 'pre', transform: withSourceLocations }, WITHOUT_HTTP_CLIENTS],
+    plugins: [{ name: 'places-of-sources', enforce: 'pre', transform: insertSourceLocations }, NODE_HTTP_PLUGIN],
     ssr: { noExternal: [BUNDLED_LIBRARIES], target: 'node' },
     build: {
       ssr: true,
@@ -99,7 +99,7 @@ async function bundle(folder: string): Promise<void> {
 }
 
 /** Replaces the expressions by which a file finds its own location with the location of its source. */
-function withSourceLocations(code: string, path: string): string | undefined {
+function insertSourceLocations(code: string, path: string): string | undefined {
   if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(OWN_URL_READER))
     return undefined;
   return code
@@ -111,20 +111,21 @@ function withSourceLocations(code: string, path: string): string | undefined {
  * An `import` of `node:http` reads all its exports. Some of them load the web client that is built into Node (undici),
  * whose code takes 2.6 MiB and is not used.
  */
-const WITHOUT_HTTP_CLIENTS: Plugin = {
+const NODE_HTTP_PLUGIN: Plugin = {
   name: 'without-http-clients',
   enforce: 'pre',
   resolveId: id => (id === 'node:http' ? HTTP_MODULE : undefined),
   load: id => (id === HTTP_MODULE ? HTTP_SOURCE : undefined),
 };
 const HTTP_MODULE = '\0node-http';
-const HTTP_NAMES = ['Agent', 'createServer', 'request', 'Server', 'ServerResponse', 'STATUS_CODES'];
-const HTTP_SOURCE = `export const { ${HTTP_NAMES.join(', ')} } = process.getBuiltinModule('node:http');`;
+const HTTP_EXPORTS = ['Agent', 'createServer', 'request', 'Server', 'ServerResponse', 'STATUS_CODES'];
+const HTTP_SOURCE = `export const { ${HTTP_EXPORTS.join(', ')} } = process.getBuiltinModule('node:http');`;
 
 function digestOfSources(): string {
   // ROOT is included, because the bundle contains the full paths of its sources.
   const hash = createHash('sha256').update(ROOT);
-  for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
+  for (const path of globSync(SOURCE_GLOBS, { cwd: ROOT }).sort())
+    hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);
 }
 

@@ -5,26 +5,28 @@ import { changedSince, digestsOf } from './changed-files.ts';
 const files = (texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([path, text]) => ({ path, text }));
 
-const BEFORE = {
+const TEXTS_BEFORE = {
   'server/a.ts': "import './b.ts';",
   'server/b.ts': "import type { C } from './kit/c.ts';",
   'server/kit/c.ts': 'export type C = 1;',
   'console/site.css': 'a { color: red }',
 };
-const passed = digestsOf(files(BEFORE));
+const passedDigests = digestsOf(files(TEXTS_BEFORE));
 
 test('checks no file again if none has changed', () => {
-  assert.deepEqual(changedSince(files(BEFORE), passed), []);
+  assert.deepEqual(changedSince(files(TEXTS_BEFORE), passedDigests), []);
 });
 
 test('checks a changed file again, and all files that import it', () => {
-  const now = files({ ...BEFORE, 'server/kit/c.ts': 'export type C = 2;' });
-  assert.deepEqual(changedSince(now, passed), ['server/a.ts', 'server/b.ts', 'server/kit/c.ts']);
-  assert.deepEqual(changedSince(files({ ...BEFORE, 'console/site.css': '' }), passed), ['console/site.css']);
+  const now = files({ ...TEXTS_BEFORE, 'server/kit/c.ts': 'export type C = 2;' });
+  assert.deepEqual(changedSince(now, passedDigests), ['server/a.ts', 'server/b.ts', 'server/kit/c.ts']);
+  assert.deepEqual(changedSince(files({ ...TEXTS_BEFORE, 'console/site.css': '' }), passedDigests), [
+    'console/site.css',
+  ]);
 });
 
 test('rechecks the files that import a removed file, and checks new files', () => {
-  const { 'server/b.ts': _, ...without } = BEFORE;
-  assert.deepEqual(changedSince(files(without), passed), ['server/a.ts']);
-  assert.deepEqual(changedSince(files({ ...BEFORE, 'server/d.ts': '' }), passed), ['server/d.ts']);
+  const { 'server/b.ts': _, ...remainingTexts } = TEXTS_BEFORE;
+  assert.deepEqual(changedSince(files(remainingTexts), passedDigests), ['server/a.ts']);
+  assert.deepEqual(changedSince(files({ ...TEXTS_BEFORE, 'server/d.ts': '' }), passedDigests), ['server/d.ts']);
 });

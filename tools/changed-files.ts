@@ -65,4 +65,4 @@ export function writeNotes(file: string, notes: Notes): void {
   writeFileSync(file, JSON.stringify(notes));
 }
 
-export const forget = (file: string): void => rmSync(file, { force: true });
+export const removeNotes = (file: string): void => rmSync(file, { force: true });

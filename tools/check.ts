@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { changedSince, digestOf, digestsOf, forget, readNotes, writeNotes } from './changed-files.ts';
+import { changedSince, digestOf, digestsOf, readNotes, removeNotes, writeNotes } from './changed-files.ts';
 import { checkCycles } from './cycles.ts';
 import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
@@ -25,7 +25,7 @@ const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
  */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
 const notesPath = (name: string): string => join(ROOT, '.berth/checked', name);
-const NOTES = {
+const NOTES_PATHS = {
   types: notesPath('types.json'),
   console: notesPath('console.json'),
   compiled: notesPath('types-compiled.json'),
@@ -57,9 +57,11 @@ const LINT_REMEDY = '`node_modules/.bin/biome check --write .` corrects the layo
 const TYPE_REMEDY = 'correct the types; `any`, `!` and `as` only hide the error.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () => runIfChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
+  types: () => runIfChanged(NOTES_PATHS.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES_PATHS.types)),
   console: () =>
-    runIfChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () => compile('console', NOTES.console)),
+    runIfChanged(NOTES_PATHS.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () =>
+      compile('console', NOTES_PATHS.console),
+    ),
   lint,
   layers: async () => outcomeOf(checkLayers(sourceFiles())),
   cycles: async () => outcomeOf(checkCycles(sourceFiles())),
@@ -94,7 +96,7 @@ function compile(project: string, buildInfo: string): Promise<Outcome> {
 function lint(): Promise<Outcome> {
   const inputs = ['biome.json', 'package-lock.json'];
   const check = (changed: readonly string[]) => runProgram('biome', ['ci', '--colors=off', ...changed], LINT_REMEDY);
-  return runIfChanged(NOTES.lint, inputs, path => LINTED_FILES.test(path), check);
+  return runIfChanged(NOTES_PATHS.lint, inputs, path => LINTED_FILES.test(path), check);
 }
 
 /**
@@ -112,8 +114,8 @@ async function runIfChanged(
   const earlierNotes = readNotes(file);
   const paths = new Set(allFiles.map(({ path }) => path));
   const isRemoved = (path: string): boolean => isConcerned(path) && !paths.has(path);
-  const isKnown = earlierNotes?.of === inputsDigest && !Object.keys(earlierNotes.files).some(isRemoved);
-  const changedPaths = isKnown ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
+  const areNotesValid = earlierNotes?.of === inputsDigest && !Object.keys(earlierNotes.files).some(isRemoved);
+  const changedPaths = areNotesValid ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
   if (changedPaths.length === 0) return { ok: true, text: '' };
   const outcome = await run(changedPaths);
   if (outcome.ok) writeNotes(file, { of: inputsDigest, files: digestsOf(allFiles) });
@@ -126,18 +128,18 @@ async function checkClientTypes(): Promise<Outcome> {
   const document = apiDocument();
   const generatorInputs = ['package-lock.json', 'tools/client-types.ts'].map(read);
   const inputsDigest = digestOf([JSON.stringify(document), ...generatorInputs].join());
-  const committed = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
-  const earlierNotes = readNotes(NOTES.client);
+  const committedFiles = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
+  const earlierNotes = readNotes(NOTES_PATHS.client);
   if (
-    committed.length > 0 &&
+    committedFiles.length > 0 &&
     earlierNotes?.of === inputsDigest &&
-    changedSince(committed, earlierNotes.files).length === 0
+    changedSince(committedFiles, earlierNotes.files).length === 0
   )
     return { ok: true, text: '' };
   const { clientTypesFile } = await import('./client-types.ts');
-  const staleFiles = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
-  if (staleFiles.length === 0) writeNotes(NOTES.client, { of: inputsDigest, files: digestsOf(committed) });
-  return outcomeOf(staleFiles);
+  const complaints = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
+  if (complaints.length === 0) writeNotes(NOTES_PATHS.client, { of: inputsDigest, files: digestsOf(committedFiles) });
+  return outcomeOf(complaints);
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -192,7 +194,7 @@ if (unknownChecks.length > 0) {
   console.error(`no such check: ${unknownChecks.join(', ')}. The checks are: ${Object.keys(CHECKS).join(', ')}`);
   process.exit(2);
 }
-if (process.argv.includes('--cold')) for (const file of Object.values(NOTES)) forget(file);
+if (process.argv.includes('--cold')) for (const file of Object.values(NOTES_PATHS)) removeNotes(file);
 const selectedChecks = Object.entries(CHECKS).filter(
   ([name]) => requestedChecks.length === 0 || requestedChecks.includes(name),
 );

@@ -13,7 +13,7 @@ hooks.deregister();
 
 type JsonMap = Readonly<Record<string, unknown>>;
 
-const COMPATIBILITY = 'Compatibility';
+const COMPATIBILITY_TAG = 'Compatibility';
 const JSON_TYPE = 'application/json';
 const FAILURE = {
   description: 'A failure.',
@@ -21,28 +21,33 @@ const FAILURE = {
 };
 
 export async function clientTypesFile(document: unknown, note: string): Promise<GeneratedFile> {
-  const { paths, ...rest } = mapOf(document);
-  const clientDocument = JSON.stringify({ ...rest, paths: clientPaths(mapOf(paths)) });
+  const { paths, ...rest } = requireMap(document);
+  const clientDocument = JSON.stringify({ ...rest, paths: clientPaths(requireMap(paths)) });
   const nodes = await openapiTS(clientDocument, { silent: true, defaultNonNullable: false, emptyObjectsUnknown: true });
   return { path: CLIENT_TYPES, text: `// ${note}\n${astToString(nodes)}` };
 }
 
 function clientPaths(paths: JsonMap): Record<string, JsonMap> {
-  const pathEntries = Object.entries(paths).map(([path, methods]) => [path, clientMethods(mapOf(methods))] as const);
+  const pathEntries = Object.entries(paths).map(
+    ([path, methods]) => [path, clientMethods(requireMap(methods))] as const,
+  );
   return Object.fromEntries(pathEntries.filter(([, methods]) => Object.keys(methods).length > 0));
 }
 
 const clientMethods = (methods: JsonMap): JsonMap =>
   Object.fromEntries(
     Object.entries(methods)
-      .map(([method, operation]) => [method, mapOf(operation)] as const)
-      .filter(([, { tags }]) => !(Array.isArray(tags) && tags.includes(COMPATIBILITY)))
-      .map(([method, operation]) => [method, { ...operation, responses: clientResponses(mapOf(operation.responses)) }]),
+      .map(([method, operation]) => [method, requireMap(operation)] as const)
+      .filter(([, { tags }]) => !(Array.isArray(tags) && tags.includes(COMPATIBILITY_TAG)))
+      .map(([method, operation]) => [
+        method,
+        { ...operation, responses: clientResponses(requireMap(operation.responses)) },
+      ]),
   );
 
 function clientResponses(responses: JsonMap): JsonMap {
   const successes = Object.entries(responses).filter(([status]) => Number(status) < 400);
-  const successResponses = successes.map(([status, spec]) => [status, clientResponse(mapOf(spec))] as const);
+  const successResponses = successes.map(([status, spec]) => [status, clientResponse(requireMap(spec))] as const);
   return { ...Object.fromEntries(successResponses), default: FAILURE };
 }
 
@@ -51,11 +56,11 @@ function clientResponses(responses: JsonMap): JsonMap {
  */
 function clientResponse({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
-  const types = mapOf(content);
-  return { description, content: JSON_TYPE in types ? { [JSON_TYPE]: types[JSON_TYPE] } : types };
+  const mediaTypes = requireMap(content);
+  return { description, content: JSON_TYPE in mediaTypes ? { [JSON_TYPE]: mediaTypes[JSON_TYPE] } : mediaTypes };
 }
 
-function mapOf(value: unknown): JsonMap {
+function requireMap(value: unknown): JsonMap {
   if (!isMap(value)) throw new Error(`the OpenAPI document has ${JSON.stringify(value)} where an object is expected`);
   return value;
 }

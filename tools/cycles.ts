@@ -26,9 +26,9 @@ function follow(
   visited: Set<string>,
   complaintByCycle: Map<string, Complaint>,
 ): void {
-  const seenAt = trail.indexOf(path);
-  if (seenAt !== -1) {
-    const cycle = trail.slice(seenAt);
+  const cycleStart = trail.indexOf(path);
+  if (cycleStart !== -1) {
+    const cycle = trail.slice(cycleStart);
     complaintByCycle.set([...cycle].sort().join(), {
       path,
       what: `circular import: ${[...cycle, path].join(' -> ')}`,

@@ -29,9 +29,9 @@ const READ_CALLBACK = /\bonread\s*:/g;
 const PARSE_CALL = /\bJSON\s*\.\s*parse\b/g;
 /** String() throws for an object that cannot be converted, and otherwise returns text that others control. */
 const STRING_CALL = /(?<![\w.$])String\(/g;
-const WITHOUT_STRING_CALLS = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
+const NO_STRING_CALL_PATHS = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
 
-const OWN_BYTES = 'reads what this installation wrote, or what it was shipped with';
+const OWN_BYTES_REASON = 'reads what this installation wrote, or what it was shipped with';
 
 /**
  * Entrances without the guard, with the reason: by file, then by event, `onread` or `JSON.parse`. An entry that no
@@ -48,7 +48,7 @@ const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, strin
   },
   'server/engines/browser/pipe.ts': { onread: 'guards each message, not each read' },
   'server/engines/driver/driver.ts': { message: 'results from our own threads, which have shortened the fields' },
-  'server/entry/http/mcp.ts': { 'JSON.parse': OWN_BYTES },
+  'server/entry/http/mcp.ts': { 'JSON.parse': OWN_BYTES_REASON },
   'server/engines/driver/driven-browser.ts': {
     request: 'runs in a separate thread, on a request that Playwright has parsed',
   },
@@ -68,12 +68,12 @@ const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, strin
     connection: 'the browser of the probe shows our own page',
     data: 'responds without reading the bytes',
   },
-  'server/engines/slots/session-folder.ts': { 'JSON.parse': OWN_BYTES },
-  'server/engines/slots/probe-cache.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/slots/session-folder.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/engines/slots/probe-cache.ts': { 'JSON.parse': OWN_BYTES_REASON },
   'server/engines/store/run-program.ts': { data: 'programs of PostgreSQL, which are ours' },
   'server/engines/store/database.ts': { connect: 'a connection to our own database' },
-  'server/engines/store/embedded/link-libraries.ts': { 'JSON.parse': OWN_BYTES },
-  'server/engines/profiles/staging.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/store/embedded/link-libraries.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/engines/profiles/staging.ts': { 'JSON.parse': OWN_BYTES_REASON },
   'server/engines/profiles/profiles.ts': { 'JSON.parse': 'sealed by this installation; a caller awaits it' },
   'server/entry/http/server.ts': {
     request: "Fastify's own, which answers what a handler throws",
@@ -83,13 +83,13 @@ const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, strin
   'server/entry/forward/peer-listener.ts': { connection: 'keeps the socket without reading from it' },
   'server/entry/cdp/relay.ts': { data: 'counts bytes without reading them' },
   'server/entry/http/json-body.ts': { 'JSON.parse': 'reports what is wrong with a body; Fastify awaits it' },
-  'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },
-  'server/domain/audit/verify.ts': { 'JSON.parse': OWN_BYTES },
-  'server/domain/invocations/browser-operations.ts': { 'JSON.parse': OWN_BYTES },
-  'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES },
-  'server/server-record.ts': { 'JSON.parse': OWN_BYTES },
+  'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/domain/audit/verify.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/domain/invocations/browser-operations.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES_REASON },
+  'server/server-record.ts': { 'JSON.parse': OWN_BYTES_REASON },
   'server/wiring/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },
-  'server/version.ts': { 'JSON.parse': OWN_BYTES },
+  'server/version.ts': { 'JSON.parse': OWN_BYTES_REASON },
 };
 
 interface Entrance {
@@ -98,17 +98,17 @@ interface Entrance {
   readonly name: string;
 }
 
-/** `known`: the entrances that may be without a guard, with the reasons. */
-export function checkEntrances(files: readonly SourceFile[], known = UNGUARDED_BY_DESIGN): Complaint[] {
+/** `exceptions`: the entrances that may be without a guard, with the reasons. */
+export function checkEntrances(files: readonly SourceFile[], exceptions = UNGUARDED_BY_DESIGN): Complaint[] {
   const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
-  const unguardedEntrances = serverFiles.flatMap(unguarded);
-  const names = new Set(unguardedEntrances.map(({ path, name }) => `${path} ${name}`));
-  const staleEntries = Object.entries(known).flatMap(([path, reasons]) =>
-    Object.keys(reasons).flatMap(name => (names.has(`${path} ${name}`) ? [] : [{ path, name }])),
+  const unguardedEntrances = serverFiles.flatMap(unguardedEntrancesIn);
+  const entranceKeys = new Set(unguardedEntrances.map(({ path, name }) => `${path} ${name}`));
+  const staleEntries = Object.entries(exceptions).flatMap(([path, reasons]) =>
+    Object.keys(reasons).flatMap(name => (entranceKeys.has(`${path} ${name}`) ? [] : [{ path, name }])),
   );
   return [
-    ...unguardedEntrances.filter(({ path, name }) => known[path]?.[name] === undefined).map(complaint),
-    ...serverFiles.flatMap(conversions),
+    ...unguardedEntrances.filter(({ path, name }) => exceptions[path]?.[name] === undefined).map(complaint),
+    ...serverFiles.flatMap(conversionsIn),
     ...staleEntries.map(({ path, name }) => ({
       path,
       what: `tools/entrances.ts lists ${name}, but this file does not have it without a guard`,
@@ -127,7 +127,7 @@ const complaint = ({ path, line, name }: Entrance): Complaint => ({
       : 'wrap the listener in guardListener(…) of server/kit/guard.ts, and pass the function that ends the connection if the listener throws; if the listener cannot throw, add the reason to tools/entrances.ts.',
 });
 
-function unguarded({ path, text }: SourceFile): Entrance[] {
+function unguardedEntrancesIn({ path, text }: SourceFile): Entrance[] {
   const code = codeOnly(text);
   const codeWithStrings = withoutComments(text);
   const entranceAt = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
@@ -146,8 +146,8 @@ function isMadeByGuard(code: string, listener: string): boolean {
   return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guardListener\\(`).test(code);
 }
 
-function conversions({ path, text }: SourceFile): Complaint[] {
-  if (!WITHOUT_STRING_CALLS.test(path)) return [];
+function conversionsIn({ path, text }: SourceFile): Complaint[] {
+  if (!NO_STRING_CALL_PATHS.test(path)) return [];
   return [...codeOnly(text).matchAll(STRING_CALL)].map(match => ({
     path,
     line: lineOf(text, match.index),

@@ -12,11 +12,11 @@ export interface GeneratedFile {
 export const CLIENT_TYPES = 'sdk/generated/api.ts';
 const SETTINGS_DOCUMENT = 'docs/operating.md';
 
-export function checkFresh(root: string, generated: readonly GeneratedFile[]): Complaint[] {
-  return generated.flatMap(file => {
-    const committed = existsSync(join(root, file.path)) ? readFileSync(join(root, file.path), 'utf8') : undefined;
-    if (committed === file.text) return [];
-    const what = committed === undefined ? 'this generated file is missing' : 'this generated file is out of date';
+export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[]): Complaint[] {
+  return generatedFiles.flatMap(file => {
+    const committedText = existsSync(join(root, file.path)) ? readFileSync(join(root, file.path), 'utf8') : undefined;
+    if (committedText === file.text) return [];
+    const what = committedText === undefined ? 'this generated file is missing' : 'this generated file is out of date';
     return [{ path: file.path, what, remedy: 'run `npm run gen` and commit what it wrote.' }];
   });
 }

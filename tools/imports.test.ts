@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOnly, importsOf, withoutComments } from './imports.ts';
 
-const found = (text: string): string[] =>
+const importLines = (text: string): string[] =>
   importsOf(text).map(one => `${one.line} ${one.specifier}${one.isTypeOnly ? ' type' : ''}`);
 
 test('finds every form of import, with its line', () => {
@@ -19,7 +19,7 @@ test('finds every form of import, with its line', () => {
     "const i = await import('./i.ts');",
     "const j = require('./j.cjs');",
   ].join('\n');
-  assert.deepEqual(found(text), [
+  assert.deepEqual(importLines(text), [
     '1 ./a.ts',
     '2 ./b.ts',
     '3 ./c.ts',
@@ -40,7 +40,7 @@ test('treats only erased imports as types', () => {
     "import { type D } from './d.ts';",
     "import type from './e.ts';",
   ].join('\n');
-  assert.deepEqual(found(text), ['1 ./a.ts type', '2 ./b.ts type', '3 ./c.ts type', '4 ./d.ts', '5 ./e.ts']);
+  assert.deepEqual(importLines(text), ['1 ./a.ts type', '2 ./b.ts type', '3 ./c.ts type', '4 ./d.ts', '5 ./e.ts']);
 });
 
 test('does not treat words in comments, strings, templates and regular expressions as imports', () => {
@@ -53,11 +53,11 @@ test('does not treat words in comments, strings, templates and regular expressio
     "const h = 1 / 2; import i from './i.ts'; const k = 4 / 2;",
     "object.import('./l.ts');",
   ].join('\n');
-  assert.deepEqual(found(text), ['6 ./i.ts']);
+  assert.deepEqual(importLines(text), ['6 ./i.ts']);
 });
 
 test('treats code inside a template as code', () => {
-  assert.deepEqual(found("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
+  assert.deepEqual(importLines("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
     '1 ./a.ts',
     '2 ./c.ts',
   ]);

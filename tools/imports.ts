@@ -12,13 +12,13 @@ export interface Import {
 }
 
 /** The text with the contents of comments, strings and regular expressions replaced by spaces. */
-export const codeOnly = cached(text => mask(text, true));
+export const codeOnly = memoize(text => mask(text, true));
 
 /** The text with comments replaced by spaces, for rules about the contents of strings. */
-export const withoutComments = cached(text => mask(text, false));
+export const withoutComments = memoize(text => mask(text, false));
 
 /** Cached, because several checks read the same texts. */
-function cached<T>(make: (text: string) => T): (text: string) => T {
+function memoize<T>(make: (text: string) => T): (text: string) => T {
   const results = new Map<string, T>();
   return text => {
     const cachedResult = results.get(text);
@@ -38,8 +38,8 @@ function mask(text: string, blankStrings: boolean): string {
     for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' ';
   };
   /** The brace depth at which each open template continues. */
-  const templates: number[] = [];
-  let braces = 0;
+  const templateDepths: number[] = [];
+  let braceDepth = 0;
   let at = 0;
   while (at < text.length) {
     const nextTwo = text.slice(at, at + 2);
@@ -56,12 +56,12 @@ function mask(text: string, blankStrings: boolean): string {
       const end = endOfQuoted(text, at, char);
       if (blankStrings) blank(at + 1, end);
       at = end + 1;
-    } else if (char === '`' || (char === '}' && templates.at(-1) === braces)) {
-      if (char === '}') templates.pop();
+    } else if (char === '`' || (char === '}' && templateDepths.at(-1) === braceDepth)) {
+      if (char === '}') templateDepths.pop();
       const end = endOfTemplatePart(text, at + 1);
       if (blankStrings) blank(at + 1, end);
       if (text[end] === '$') {
-        templates.push(braces);
+        templateDepths.push(braceDepth);
         at = end + 2;
       } else at = end + 1;
     } else if (char === '/' && REGEX_MAY_FOLLOW.test(out.slice(Math.max(0, at - 40), at).join(''))) {
@@ -69,8 +69,8 @@ function mask(text: string, blankStrings: boolean): string {
       if (blankStrings) blank(at + 1, end);
       at = end + 1;
     } else {
-      if (char === '{') braces++;
-      if (char === '}') braces--;
+      if (char === '{') braceDepth++;
+      if (char === '}') braceDepth--;
       at++;
     }
   }
@@ -112,16 +112,16 @@ function endOfRegex(text: string, from: number): number {
   return text.length;
 }
 
-const STATIC =
+const STATIC_IMPORT =
   /(?<![\w$.])(?:import|export)\s+(type\s+)?(?:[\w$]+|\*(?:\s*as\s+[\w$]+)?|\{[^{}]*\}|[\w$]+\s*,\s*(?:\*\s*as\s+[\w$]+|\{[^{}]*\}))\s*from\s*(['"])/g;
-const BARE = /(?<![\w$.])import\s*()(['"])/g;
-const DYNAMIC = /(typeof\s+)?(?<![\w$.])(?:import|require)\s*\(\s*(['"])/g;
+const BARE_IMPORT = /(?<![\w$.])import\s*()(['"])/g;
+const DYNAMIC_IMPORT = /(typeof\s+)?(?<![\w$.])(?:import|require)\s*\(\s*(['"])/g;
 
-export const importsOf = cached(findImports);
+export const importsOf = memoize(findImports);
 
 function findImports(text: string): readonly Import[] {
   const code = codeOnly(text);
-  return [STATIC, BARE, DYNAMIC]
+  return [STATIC_IMPORT, BARE_IMPORT, DYNAMIC_IMPORT]
     .flatMap(pattern => [...code.matchAll(pattern)])
     .map(match => {
       const quoteAt = match.index + match[0].length - 1;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkLayers, judge } from './layers.ts';
 
-const REFUSED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly?: boolean]> = [
+const REFUSED_IMPORTS: ReadonlyArray<readonly [from: string, specifier: string, typeOnly?: boolean]> = [
   ['contract/sessions.ts', '../server/kit/ids.ts', true],
   ['contract/sessions.ts', 'node:fs'],
   ['contract/sessions.ts', 'fastify'],
@@ -33,7 +33,7 @@ const REFUSED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['sdk/receipt-rules.ts', './verify-webhook.ts'],
 ];
 
-const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly?: boolean]> = [
+const ALLOWED_IMPORTS: ReadonlyArray<readonly [from: string, specifier: string, typeOnly?: boolean]> = [
   ['contract/sessions.ts', './common.ts'],
   ['contract/sessions.ts', 'typebox'],
   ['contract/sessions.ts', 'typebox/value'],
@@ -59,12 +59,12 @@ const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['tests/acceptance/create.test.ts', '../harness/server.ts'],
 ];
 
-for (const [from, specifier, typeOnly = false] of REFUSED)
+for (const [from, specifier, typeOnly = false] of REFUSED_IMPORTS)
   test(`refuses the import of ${typeOnly ? 'types of ' : ''}${specifier} in ${from}`, () => {
     assert.notEqual(judge(from, specifier, typeOnly), undefined);
   });
 
-for (const [from, specifier, typeOnly = false] of ALLOWED)
+for (const [from, specifier, typeOnly = false] of ALLOWED_IMPORTS)
   test(`allows the import of ${typeOnly ? 'types of ' : ''}${specifier} in ${from}`, () => {
     assert.equal(judge(from, specifier, typeOnly), undefined);
   });

@@ -38,7 +38,7 @@ interface Rule {
   readonly remedy: string;
 }
 
-const SERVER: readonly Layer[] = ['contract', 'kit', 'engines', 'domain', 'entry', 'config', 'wiring'];
+const SERVER_LAYERS: readonly Layer[] = ['contract', 'kit', 'engines', 'domain', 'entry', 'config', 'wiring'];
 
 const RULES: Readonly<Record<Layer, Rule>> = {
   contract: {
@@ -75,7 +75,11 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     remedy:
       'an entry turns requests into calls of the domain. Let the domain offer what the entry needs from an engine or another entry.',
   },
-  wiring: { values: SERVER, node: true, remedy: 'the wiring may import the whole server, and nothing outside it.' },
+  wiring: {
+    values: SERVER_LAYERS,
+    node: true,
+    remedy: 'the wiring may import the whole server, and nothing outside it.',
+  },
   sdk: { values: ['sdk', 'contract'], node: true, remedy: 'the SDK is a client: it may import only the contract.' },
   cli: {
     values: ['cli', 'sdk', 'contract', 'kit'],
@@ -91,7 +95,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
       'the console is a client that runs in a browser: it may import packages, the verification of receipts in sdk/, and types of the contract. tools/build-console.ts inserts the values of the contract that it needs.',
   },
   'unit test': {
-    values: [...SERVER, 'cli', 'console', 'tools', 'sdk', 'tests'],
+    values: [...SERVER_LAYERS, 'cli', 'console', 'tools', 'sdk', 'tests'],
     node: true,
     remedy: 'a unit test imports the code it tests and tests/harness.',
   },
@@ -102,7 +106,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
       'tests/acceptance runs against any address, so it never imports the server. Put code that starts a server into tests/harness.',
   },
   tests: {
-    values: [...SERVER, 'tests', 'sdk', 'cli', 'tools'],
+    values: [...SERVER_LAYERS, 'tests', 'sdk', 'cli', 'tools'],
     node: true,
     remedy: 'tests/ may use anything but another suite.',
   },
@@ -112,7 +116,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     remedy: 'a tool may import the contract, the settings, the CLI and engines, but no other part of the server.',
   },
   bench: {
-    values: [...SERVER, 'bench', 'sdk', 'tests', 'tools'],
+    values: [...SERVER_LAYERS, 'bench', 'sdk', 'tests', 'tools'],
     node: true,
     remedy: 'the bench may use the server and tests/harness.',
   },
@@ -127,7 +131,7 @@ const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 const CLI_IMPORTABLE = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 /** Files of the SDK that the console imports, and the files that these import: they run in a browser, without Node. */
-const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
+const BROWSER_FILES = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
 
 export function placeOf(path: string): Place {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
@@ -150,7 +154,7 @@ export function placeOf(path: string): Place {
 export function judge(from: string, specifier: string, isTypeOnly: boolean): string | undefined {
   const place = placeOf(from);
   const rule = RULES[place.layer];
-  if (FOR_BROWSERS.test(from) && !specifier.startsWith('./'))
+  if (BROWSER_FILES.test(from) && !specifier.startsWith('./'))
     return `${from} runs in browsers: it may import only files of the SDK`;
   if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} may not import Node's modules`;
   if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
@@ -183,7 +187,8 @@ function judgeLocalImport(
     return 'only main.ts may import parts.ts';
   if (place.layer === 'cli' && CLI_IMPORTABLE.test(target)) return undefined;
   if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
-  if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers, but ${target} does not`;
+  if (BROWSER_FILES.test(from) && !BROWSER_FILES.test(target))
+    return `${from} runs in browsers, but ${target} does not`;
   if (targetPlace.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, targetPlace);
   if (rule.values.includes(targetPlace.layer)) return undefined;
   if (rule.types?.includes(targetPlace.layer))

@@ -3,17 +3,17 @@ import { test } from 'node:test';
 import { checkLengths } from './lengths.ts';
 
 /** A function with `inside` lines between its first line and its last line. */
-const functionOf = (name: string, inside: number): string =>
+const functionText = (name: string, inside: number): string =>
   `async function ${name}(\n  port: number,\n): Promise<void> {\n${'  open(port);\n'.repeat(inside - 2)}}\n`;
 
 const complaintsOn = (path: string, text: string): string[] =>
   checkLengths([{ path, text }]).map(({ line, what }) => `${line}: ${what}`);
 
 test('reports each wiring function that has more than 60 lines', () => {
-  const text = `// Wires.\n${functionOf('short', 58)}\n/** Long. */\nexport ${functionOf('long', 59)}`;
-  const found = ['64: long has 61 lines, and a wiring function may have 60'];
-  assert.deepEqual(complaintsOn('server/wiring/files.ts', text), found);
-  assert.deepEqual(complaintsOn('server/parts.ts', text), found);
+  const text = `// Wires.\n${functionText('short', 58)}\n/** Long. */\nexport ${functionText('long', 59)}`;
+  const expectedComplaints = ['64: long has 61 lines, and a wiring function may have 60'];
+  assert.deepEqual(complaintsOn('server/wiring/files.ts', text), expectedComplaints);
+  assert.deepEqual(complaintsOn('server/parts.ts', text), expectedComplaints);
 });
 
 test('measures arrow functions but not types', () => {
@@ -23,7 +23,7 @@ test('measures arrow functions but not types', () => {
 });
 
 test('ignores files that are not wiring', () => {
-  const text = functionOf('long', 90);
+  const text = functionText('long', 90);
   assert.deepEqual(complaintsOn('server/domain/files/files.ts', text), []);
   assert.deepEqual(complaintsOn('server/wiring/files.test.ts', text), []);
 });

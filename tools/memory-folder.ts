@@ -12,7 +12,7 @@ const UNUSABLE_MOUNT_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
 /** Returns the folder, or undefined if it is not suitable. */
 export function memoryFolder(): string | undefined {
-  const [, , type, options = ''] = lineOf(FOLDER)?.split(' ') ?? [];
+  const [, , type, options = ''] = mountLineOf(FOLDER)?.split(' ') ?? [];
   if (type !== 'tmpfs' || options.split(',').some(option => UNUSABLE_MOUNT_OPTIONS.includes(option))) return undefined;
   try {
     accessSync(FOLDER, constants.W_OK);
@@ -24,7 +24,7 @@ export function memoryFolder(): string | undefined {
 }
 
 /** The line in /proc/mounts for the last mount at this folder. */
-const lineOf = (folder: string): string | undefined =>
+const mountLineOf = (folder: string): string | undefined =>
   readFileSync('/proc/mounts', 'utf8')
     .split('\n')
     .findLast(line => line.split(' ')[1] === folder);

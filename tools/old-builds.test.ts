@@ -23,14 +23,14 @@ test('removes all but the newest complete builds, and removes unfinished builds 
   make(`${digest('3')}.17`, 48);
   // A dangling link. readdir lists it and stat does not find it, as if another process had removed it in between.
   symlinkSync(join(folder, 'nowhere'), join(folder, digest('4')));
-  const kept = [
+  const keptNames = [
     ...[make(digest('a'), 50), make(digest('b'), 7), make(digest('c'), 6), digest('e')],
     ...[make('making-now', 0), make(`${digest('d')}.18`, 0)],
   ];
   writeFileSync(join(folder, 'current'), digest('a'));
   make(digest('e'), 10);
   removeOldBuilds(folder, digest('a'), 2, path => path === join(folder, digest('e')));
-  assert.deepEqual(readdirSync(folder).sort(), [...kept, 'current'].sort());
+  assert.deepEqual(readdirSync(folder).sort(), [...keptNames, 'current'].sort());
 });
 
 test('removes files that are older than the time for which they are kept, at any depth', t => {

@@ -3,9 +3,9 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-const COMPLETE = /^[0-9a-f]{16}$/;
+const COMPLETE_NAME = /^[0-9a-f]{16}$/;
 /** The folder of a build that is being made. */
-const UNFINISHED = /^(making-|[0-9a-f]{16}\.)/;
+const UNFINISHED_NAME = /^(making-|[0-9a-f]{16}\.)/;
 /** A build takes a minute. A build that is unfinished after this time was killed. */
 const UNFINISHED_MS_MAX = 86_400_000;
 
@@ -15,20 +15,20 @@ const UNFINISHED_MS_MAX = 86_400_000;
  */
 export function removeOldBuilds(
   folder: string,
-  current: string,
-  kept: number,
+  currentName: string,
+  keptCount: number,
   isInUse: (path: string) => boolean = () => false,
 ): void {
   const otherBuilds = readdirSync(folder)
-    .filter(name => name !== current)
+    .filter(name => name !== currentName)
     .map(name => ({ name, path: join(folder, name), changedMs: changedMs(join(folder, name)) }));
   const completeBuilds = otherBuilds
-    .filter(({ name }) => COMPLETE.test(name))
+    .filter(({ name }) => COMPLETE_NAME.test(name))
     .toSorted((one, other) => other.changedMs - one.changedMs);
   const killedBuilds = otherBuilds.filter(
-    ({ name, changedMs }) => UNFINISHED.test(name) && changedMs < Date.now() - UNFINISHED_MS_MAX,
+    ({ name, changedMs }) => UNFINISHED_NAME.test(name) && changedMs < Date.now() - UNFINISHED_MS_MAX,
   );
-  const unneededBuilds = completeBuilds.slice(kept).filter(({ path }) => !isInUse(path));
+  const unneededBuilds = completeBuilds.slice(keptCount).filter(({ path }) => !isInUse(path));
   for (const { path } of [...unneededBuilds, ...killedBuilds]) rmSync(path, { recursive: true, force: true });
 }
 

@@ -31,8 +31,8 @@ export function processorTimeIn(self: string, machine: string): ProcessorTime {
 
 /** Returns the text that is printed at the end of a run: the processor time that was used since `before`. */
 export function describeUsage(before: ProcessorTime, now: ProcessorTime): string {
-  const share = (100 * (now.idle - before.idle)) / Math.max(now.whole - before.whole, 1);
-  return `${(now.used - before.used).toFixed(0)} s of processor time; the machine was idle for ${share.toFixed(0)}% of its time`;
+  const idlePercent = (100 * (now.idle - before.idle)) / Math.max(now.whole - before.whole, 1);
+  return `${(now.used - before.used).toFixed(0)} s of processor time; the machine was idle for ${idlePercent.toFixed(0)}% of its time`;
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -2,16 +2,16 @@
 import { readConfig } from '../server/config.ts';
 
 export function settingNames(): string[] {
-  const readNames = new Set<string>();
+  const recordedNames = new Set<string>();
   const recordingEnv = new Proxy<Record<string, string | undefined>>(
     {},
     {
       get(_, name) {
-        if (typeof name === 'string') readNames.add(name);
+        if (typeof name === 'string') recordedNames.add(name);
         return undefined;
       },
     },
   );
   readConfig(recordingEnv);
-  return [...readNames].sort();
+  return [...recordedNames].sort();
 }

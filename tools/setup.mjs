@@ -20,7 +20,7 @@ const OWN_PATH = fileURLToPath(import.meta.url);
 
 /** Where the server looks for programs and for the browser. The server does not use the caller's PATH either. */
 const PROGRAM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-const CHROMIUM_PLACES = [
+const CHROMIUM_PATHS = [
   '/usr/lib/chromium/chromium',
   '/usr/lib/chromium-browser/chromium-browser',
   '/opt/google/chrome/chrome',
@@ -33,7 +33,7 @@ const CHROMIUM_PLACES = [
  * installed.
  */
 export const DEBIAN_PACKAGES = [
-  { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PLACES, unlessSet: 'BERTH_CHROMIUM' },
+  { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PATHS, unlessSet: 'BERTH_CHROMIUM' },
   {
     name: 'chromium-headless-shell',
     needs: 'the lighter engine',
@@ -86,27 +86,27 @@ export const DEBIAN_PACKAGES = [
 
 /** Returns the npm packages in the lock file that node_modules does not have at the version given there. */
 export function missingNpmPackages(root) {
-  const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {};
-  const present = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};
-  return Object.entries(wanted)
-    .filter(([path, entry]) => path !== '' && !isSettled(entry, present[path], join(root, path)))
+  const lockedPackages = readJson(join(root, 'package-lock.json'))?.packages ?? {};
+  const installedPackages = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};
+  return Object.entries(lockedPackages)
+    .filter(([path, entry]) => path !== '' && !isSatisfied(entry, installedPackages[path], join(root, path)))
     .map(([path]) => path.replace(/^.*node_modules\//, ''));
 }
 
-function isSettled(wanted, present, folder) {
-  if (!present) return wanted.optional === true;
-  return present.version === wanted.version && existsSync(folder);
+function isSatisfied(lockedPackage, installedPackage, folder) {
+  if (!installedPackage) return lockedPackage.optional === true;
+  return installedPackage.version === lockedPackage.version && existsSync(folder);
 }
 
 export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
 
 /** Returns the missing Debian packages. Looks for their files, because a call of dpkg takes longer. */
 export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {
-  const isThere = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
-  return packages.filter(wanted => {
-    if (wanted.unlessSet && env[wanted.unlessSet]) return false;
-    if (wanted.commands) return !wanted.commands.every(isThere);
-    return !wanted.anyFile.some(file => existsSync(file));
+  const isInstalled = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
+  return packages.filter(debianPackage => {
+    if (debianPackage.unlessSet && env[debianPackage.unlessSet]) return false;
+    if (debianPackage.commands) return !debianPackage.commands.every(isInstalled);
+    return !debianPackage.anyFile.some(file => existsSync(file));
   });
 }
 
@@ -127,9 +127,9 @@ function stop(text) {
 
 /** The environment without the variables that npm sets for a script, which a nested npm must not use. */
 export function cleanEnvironment(env) {
-  const npmRun =
+  const scriptVariables =
     /^(npm_(lifecycle|package)_|npm_(command|execpath|node_execpath)$|npm_config_(local_prefix|global|prefix|omit|ignore_scripts)$)/;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !npmRun.test(name) && name !== 'INIT_CWD'));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !scriptVariables.test(name) && name !== 'INIT_CWD'));
 }
 
 function run(command, args, options = {}) {
@@ -138,23 +138,26 @@ function run(command, args, options = {}) {
 
 // ---- npm ---------------------------------------------------------------------------------------------------------
 
-function npmReady(root) {
+function isNpmReady(root) {
   return existsSync(pinnedNode(root)) && missingNpmPackages(root).length === 0;
 }
 
 function installNpmPackages(root) {
   const env = cleanEnvironment(process.env);
-  const missing = missingNpmPackages(root);
-  if (missing.length > 0) {
-    say(`installing npm packages (${missing.length} missing) ...`);
+  const missingPackages = missingNpmPackages(root);
+  if (missingPackages.length > 0) {
+    say(`installing npm packages (${missingPackages.length} missing) ...`);
     // With --include=dev: without development packages, the first `npm test` would reinstall all packages while a
     // server may be using them.
-    const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, env });
-    if (done.error) stop(`npm does not start (${done.error.message}). Install it: apt-get install npm`);
-    if (done.status !== 0) stop('`npm ci` failed; its output is above. It needs access to the npm registry.');
+    const result = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd: root,
+      env,
+    });
+    if (result.error) stop(`npm does not start (${result.error.message}). Install it: apt-get install npm`);
+    if (result.status !== 0) stop('`npm ci` failed; its output is above. It needs access to the npm registry.');
   }
   if (!existsSync(pinnedNode(root))) fetchPinnedNode(root, env);
-  if (!npmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
+  if (!isNpmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
 }
 
 /** Fetches the pinned Node. Its install script runs here even if install scripts are disabled. */
@@ -171,8 +174,8 @@ function fetchPinnedNode(root, env) {
 
 // ---- Debian ------------------------------------------------------------------------------------------------------
 
-function installDebianPackages(missing) {
-  const names = missing.map(wanted => wanted.name);
+function installDebianPackages(missingPackages) {
+  const names = missingPackages.map(debianPackage => debianPackage.name);
   const prefix = rootPrefix();
   const command = `apt-get install --no-install-recommends ${names.join(' ')}`;
   if (prefix === undefined) return `run as root: apt-get update && ${command}`;
@@ -182,8 +185,8 @@ function installDebianPackages(missing) {
     run(prefix[0] ?? 'apt-get', [...prefix.slice(1), ...(prefix.length > 0 ? ['apt-get'] : []), ...args], { env });
   const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_WAIT_SECONDS}`];
   apt(['update', ...wait]);
-  const done = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
-  return done.status === 0
+  const result = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
+  return result.status === 0
     ? undefined
     : `apt-get failed; its output is above. To install the packages by hand: apt-get update && ${command}`;
 }
@@ -198,7 +201,7 @@ function rootPrefix() {
 
 const notesFile = root => join(root, '.berth', 'setup.json');
 
-function remember(root, notes) {
+function writeNotes(root, notes) {
   mkdirSync(dirname(notesFile(root)), { recursive: true });
   writeFileSync(notesFile(root), `${JSON.stringify(notes)}\n`);
 }
@@ -206,59 +209,70 @@ function remember(root, notes) {
 function packagesFor(mode) {
   if (mode === 'packages') return [];
   const forTests = mode === 'test' || mode === 'slow';
-  return DEBIAN_PACKAGES.filter(wanted => (forTests || !wanted.forTests) && (mode === 'slow' || !wanted.forSlowTests));
+  return DEBIAN_PACKAGES.filter(
+    debianPackage => (forTests || !debianPackage.forTests) && (mode === 'slow' || !debianPackage.forSlowTests),
+  );
 }
 
 /**
  * The Debian packages to install. The service also runs without the optional packages, so the installation of an
  * optional package is tried only once.
  */
-function debianToDo(root, mode) {
-  const tried = triedBefore(root);
-  return missingDebianPackages(packagesFor(mode)).filter(wanted => !wanted.optional || !tried.includes(wanted.name));
+function packagesToInstall(root, mode) {
+  const triedNames = readTriedNames(root);
+  return missingDebianPackages(packagesFor(mode)).filter(
+    debianPackage => !debianPackage.optional || !triedNames.includes(debianPackage.name),
+  );
 }
 
-const triedBefore = root => readJson(notesFile(root))?.tried ?? [];
+const readTriedNames = root => readJson(notesFile(root))?.tried ?? [];
 
-function completeDebian(root, mode) {
-  const missing = debianToDo(root, mode);
-  if (missing.length === 0) return;
-  const trouble = installDebianPackages(missing);
-  const still = missingDebianPackages(packagesFor(mode));
-  const needed = still.filter(wanted => !wanted.optional);
-  if (needed.length > 0) {
-    for (const wanted of needed) say(`missing: ${wanted.name}, for ${wanted.needs}`);
+function ensureDebianPackages(root, mode) {
+  const missingPackages = packagesToInstall(root, mode);
+  if (missingPackages.length === 0) return;
+  const failure = installDebianPackages(missingPackages);
+  const stillMissing = missingDebianPackages(packagesFor(mode));
+  const missingRequired = stillMissing.filter(debianPackage => !debianPackage.optional);
+  if (missingRequired.length > 0) {
+    for (const debianPackage of missingRequired) say(`missing: ${debianPackage.name}, for ${debianPackage.needs}`);
     stop(
-      trouble ??
-        `apt-get reported success, but these packages are still missing: ${needed.map(wanted => wanted.name).join(' ')}`,
+      failure ??
+        `apt-get reported success, but these packages are still missing: ${missingRequired.map(debianPackage => debianPackage.name).join(' ')}`,
     );
   }
-  for (const wanted of still) say(`note: ${wanted.name} could not be installed, for ${wanted.needs}`);
-  if (still.length > 0)
-    remember(root, { tried: [...new Set([...triedBefore(root), ...still.map(wanted => wanted.name)])] });
+  for (const debianPackage of stillMissing)
+    say(`note: ${debianPackage.name} could not be installed, for ${debianPackage.needs}`);
+  if (stillMissing.length > 0)
+    writeNotes(root, {
+      tried: [...new Set([...readTriedNames(root), ...stillMissing.map(debianPackage => debianPackage.name)])],
+    });
 }
 
 // ---- both --------------------------------------------------------------------------------------------------------
 
-function installUnderLock(root, mode) {
-  if (!npmReady(root)) installNpmPackages(root);
-  completeDebian(root, mode);
+function installPackages(root, mode) {
+  if (!isNpmReady(root)) installNpmPackages(root);
+  ensureDebianPackages(root, mode);
 }
 
 /**
  * Installs under a lock, so that two set-ups of the same folder run one after the other. The kernel releases a flock
  * lock when its holder ends, for whatever reason.
  */
-function installOnce(root, mode) {
+function installWithLock(root, mode) {
   mkdirSync(join(root, '.berth'), { recursive: true });
   const lock = join(root, '.berth', 'setup.lock');
-  const again = [process.execPath, OWN_PATH, mode, '--locked'];
-  const done = run('flock', ['--timeout', String(LOCK_WAIT_SECONDS), '--conflict-exit-code', '75', lock, ...again], {
-    cwd: root,
-  });
-  if (done.error) return installUnderLock(root, mode);
-  if (done.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; check whether it hangs`);
-  if (done.status !== 0) process.exit(done.status ?? 1);
+  const lockedCommand = [process.execPath, OWN_PATH, mode, '--locked'];
+  const result = run(
+    'flock',
+    ['--timeout', String(LOCK_WAIT_SECONDS), '--conflict-exit-code', '75', lock, ...lockedCommand],
+    {
+      cwd: root,
+    },
+  );
+  if (result.error) return installPackages(root, mode);
+  if (result.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; check whether it hangs`);
+  if (result.status !== 0) process.exit(result.status ?? 1);
 }
 
 // ---- the build -----------------------------------------------------------------------------------------------------
@@ -268,21 +282,21 @@ function installOnce(root, mode) {
  * set-up. The build prints its own output.
  */
 function buildWeb(root) {
-  const done = run(pinnedNode(root), [join(root, 'tools', 'build-web.ts')], { cwd: root });
-  if (done.status !== 0) say('the web console could not be built; the service runs without it');
+  const result = run(pinnedNode(root), [join(root, 'tools', 'build-web.ts')], { cwd: root });
+  if (result.status !== 0) say('the web console could not be built; the service runs without it');
 }
 
 /**
  * Returns the program that `npm start` runs: the server in a bundle, which starts faster and uses less memory than its
  * sources, or the sources if it cannot be bundled.
  */
-function programToStart(root) {
-  const done = spawnSync(pinnedNode(root), [join(root, 'tools', 'bundle-server.ts')], {
+function prepareProgram(root) {
+  const result = spawnSync(pinnedNode(root), [join(root, 'tools', 'bundle-server.ts')], {
     cwd: root,
     stdio: ['ignore', 'pipe', 2],
     encoding: 'utf8',
   });
-  if (done.status === 0) return done.stdout.trim();
+  if (result.status === 0) return result.stdout.trim();
   say('the server could not be bundled; it runs from its sources');
   return join(root, 'cli', 'berth.ts');
 }
@@ -292,10 +306,10 @@ function main() {
   const mode = ['packages', 'start', 'test', 'slow'].find(word => word === process.argv[2]) ?? 'all';
   if (Number(process.versions.node.split('.')[0]) < 18)
     stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
-  if (process.argv.includes('--locked')) return installUnderLock(root, mode);
-  if (!npmReady(root) || debianToDo(root, mode).length > 0) installOnce(root, mode);
+  if (process.argv.includes('--locked')) return installPackages(root, mode);
+  if (!isNpmReady(root) || packagesToInstall(root, mode).length > 0) installWithLock(root, mode);
   if (mode !== 'packages') buildWeb(root);
-  if (mode === 'start') process.stdout.write(`${programToStart(root)}\n`);
+  if (mode === 'start') process.stdout.write(`${prepareProgram(root)}\n`);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

@@ -7,13 +7,16 @@ import { cleanEnvironment, missingDebianPackages, missingNpmPackages } from './s
 
 type Packages = Readonly<Record<string, { version: string; optional?: boolean }>>;
 
-function checkout(t: TestContext, wanted: Packages, present?: Packages): string {
+function createCheckout(t: TestContext, lockedPackages: Packages, installedPackages?: Packages): string {
   const root = mkdtempSync(join(tmpdir(), 'berth-setup-'));
   t.after(() => rmSync(root, { recursive: true }));
-  writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages: { '': { version: '1.0.0' }, ...wanted } }));
-  if (present === undefined) return root;
-  for (const path of Object.keys(present)) mkdirSync(join(root, path), { recursive: true });
-  writeFileSync(join(root, 'node_modules', '.package-lock.json'), JSON.stringify({ packages: present }));
+  writeFileSync(
+    join(root, 'package-lock.json'),
+    JSON.stringify({ packages: { '': { version: '1.0.0' }, ...lockedPackages } }),
+  );
+  if (installedPackages === undefined) return root;
+  for (const path of Object.keys(installedPackages)) mkdirSync(join(root, path), { recursive: true });
+  writeFileSync(join(root, 'node_modules', '.package-lock.json'), JSON.stringify({ packages: installedPackages }));
   return root;
 }
 
@@ -21,19 +24,19 @@ const A = 'node_modules/a';
 const B = 'node_modules/@scope/b';
 
 test('reports every npm package as missing in a fresh clone', t => {
-  assert.deepEqual(missingNpmPackages(checkout(t, { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } })), [
+  assert.deepEqual(missingNpmPackages(createCheckout(t, { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } })), [
     'a',
     '@scope/b',
   ]);
 });
 
 test('reports no package as missing if every version matches, even without optional packages', t => {
-  const wanted = { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0', optional: true } };
-  assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
+  const lockedPackages = { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0', optional: true } };
+  assert.deepEqual(missingNpmPackages(createCheckout(t, lockedPackages, { [A]: { version: '1.0.0' } })), []);
 });
 
 test('reports a package as missing if its version differs or its folder was removed by hand', t => {
-  const root = checkout(
+  const root = createCheckout(
     t,
     { [A]: { version: '1.0.1' }, [B]: { version: '2.0.0' } },
     { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } },
@@ -51,9 +54,10 @@ test('recognises a Debian package by its files', () => {
     { name: 'absent', needs: 'x', anyFile: ['/no/such/file'] },
     { name: 'browser', needs: 'x', anyFile: ['/no/such/file'], unlessSet: 'OWN_BROWSER' },
   ];
-  const names = (env: Record<string, string>): string[] => missingDebianPackages(packages, env).map(one => one.name);
-  assert.deepEqual(names({ OWN_BROWSER: '/opt/browser' }), ['nothing', 'absent']);
-  assert.deepEqual(names({}), ['nothing', 'absent', 'browser']);
+  const missingNames = (env: Record<string, string>): string[] =>
+    missingDebianPackages(packages, env).map(one => one.name);
+  assert.deepEqual(missingNames({ OWN_BROWSER: '/opt/browser' }), ['nothing', 'absent']);
+  assert.deepEqual(missingNames({}), ['nothing', 'absent', 'browser']);
 });
 
 test('a nested npm process gets the npm settings of the user, but not those of the outer script', () => {

@@ -17,19 +17,19 @@ export interface Complaint {
   readonly remedy: string;
 }
 
-const IGNORED = new Set(['node_modules', '.git', '.berth', 'data', 'generated']);
-const KINDS = /\.(tsx?|[mc]js|md|json|css|ya?ml|html)$|(^|\/)\.ci\/run$/;
+const IGNORED_FOLDERS = new Set(['node_modules', '.git', '.berth', 'data', 'generated']);
+const TEXT_FILES = /\.(tsx?|[mc]js|md|json|css|ya?ml|html)$|(^|\/)\.ci\/run$/;
 
 export function readSourceFiles(root: string): SourceFile[] {
   return walk(root, '')
-    .filter(path => KINDS.test(path) && path !== 'package-lock.json')
+    .filter(path => TEXT_FILES.test(path) && path !== 'package-lock.json')
     .map(path => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 
 function walk(root: string, folder: string): string[] {
   const entries = readdirSync(join(root, folder), { withFileTypes: true });
   return entries
-    .filter(entry => !IGNORED.has(entry.name))
+    .filter(entry => !IGNORED_FOLDERS.has(entry.name))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap(entry => {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;

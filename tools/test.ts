@@ -13,8 +13,8 @@ import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect, parseArgs } from 'node:util';
-import { BEHIND_FRONTS } from './behind-fronts.ts';
-import { ON_BOTH_ENGINES } from './both-engines.ts';
+import { FRONTS_SUITES } from './behind-fronts.ts';
+import { BOTH_ENGINES_SUITES } from './both-engines.ts';
 import { bundleServer } from './bundle-server.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { describeUsage, processorTime } from './processor-time.ts';
@@ -138,7 +138,7 @@ interface Failure {
 interface Tally {
   passed: number;
   skipped: number;
-  readonly failed: Failure[];
+  readonly failures: Failure[];
   /** Milliseconds per file. */
   readonly msByFile: Map<string, number>;
 }
@@ -171,12 +171,12 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   // a hook of the harness fails, the failure is reported under the harness's file, after the tests of the test file in
   // which the hook ran.
   let testFile = '?';
-  const fileOf = (path: string | undefined): string => {
+  const updateTestFile = (path: string | undefined): string => {
     if (path?.endsWith('.test.ts')) testFile = relative(ROOT, path);
     return testFile;
   };
   stream.on('test:pass', test => {
-    fileOf(test.file);
+    updateTestFile(test.file);
     // A file without tests, or without tests that match the given name, is reported as one passed test with its path as
     // the name.
     if (test.details.type === 'suite' || test.name === test.file) return;
@@ -184,17 +184,17 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     else tally.passed++;
   });
   stream.on('test:fail', test => {
-    const file = fileOf(test.file);
+    const file = updateTestFile(test.file);
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
-    tally.failed.push({ file, name: test.name, why });
+    tally.failures.push({ file, name: test.name, why });
   });
   // When each file was started. A file starts before its first test, and ends with its last test.
-  const startedAtOf = new Map<string, number>();
+  const startedAtByFile = new Map<string, number>();
   stream.on('test:dequeue', ({ file, name }) => {
-    if (file !== undefined && file === name) startedAtOf.set(file, performance.now());
+    if (file !== undefined && file === name) startedAtByFile.set(file, performance.now());
   });
   stream.on('test:complete', ({ file }) => {
-    const fileStartedAt = file === undefined ? undefined : startedAtOf.get(file);
+    const fileStartedAt = file === undefined ? undefined : startedAtByFile.get(file);
     if (file !== undefined && fileStartedAt !== undefined)
       tally.msByFile.set(relative(ROOT, file), performance.now() - fileStartedAt);
   });
@@ -203,12 +203,12 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   await new Promise<void>((resolve, reject) => output.on('end', resolve).on('error', reject));
 }
 
-const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], msByFile: new Map() });
+const newTally = (): Tally => ({ passed: 0, skipped: 0, failures: [], msByFile: new Map() });
 
-function addTally({ passed, skipped, failed, msByFile }: Tally, sum: Tally): void {
+function addTally({ passed, skipped, failures: failed, msByFile }: Tally, sum: Tally): void {
   sum.passed += passed;
   sum.skipped += skipped;
-  sum.failed.push(...failed);
+  sum.failures.push(...failed);
   for (const [file, ms] of msByFile) sum.msByFile.set(file, (sum.msByFile.get(file) ?? 0) + ms);
 }
 
@@ -217,18 +217,18 @@ function addTally({ passed, skipped, failed, msByFile }: Tally, sum: Tally): voi
  * failures from the tally.
  */
 async function rerun(tally: Tally): Promise<Failure[]> {
-  const unsteadyFailures: Failure[] = [];
-  for (const file of new Set(tally.failed.map(failure => failure.file))) {
+  const flakyFailures: Failure[] = [];
+  for (const file of new Set(tally.failures.map(failure => failure.file))) {
     console.log(`\nrunning again, alone: ${file}`);
     const secondTally = newTally();
     await runFiles([file], 1, secondTally);
-    if (secondTally.failed.length > 0 || secondTally.passed === 0) continue;
-    const firstFailures = tally.failed.filter(failure => failure.file === file);
-    unsteadyFailures.push(...firstFailures);
+    if (secondTally.failures.length > 0 || secondTally.passed === 0) continue;
+    const firstFailures = tally.failures.filter(failure => failure.file === file);
+    flakyFailures.push(...firstFailures);
     tally.passed += firstFailures.length;
-    tally.failed.splice(0, Infinity, ...tally.failed.filter(failure => failure.file !== file));
+    tally.failures.splice(0, Infinity, ...tally.failures.filter(failure => failure.file !== file));
   }
-  return unsteadyFailures;
+  return flakyFailures;
 }
 
 function printFailures(kind: string, failures: readonly Failure[]): void {
@@ -239,11 +239,11 @@ function printFailures(kind: string, failures: readonly Failure[]): void {
 const startedAt = performance.now();
 const timeBefore = processorTime();
 const tally = newTally();
-const unsteadyFailures: Failure[] = [];
+const flakyFailures: Failure[] = [];
 let fileCount = 0;
 
 async function rerunFailed(roundTally: Tally): Promise<void> {
-  if (values['rerun-failed']) unsteadyFailures.push(...(await rerun(roundTally)));
+  if (values['rerun-failed']) flakyFailures.push(...(await rerun(roundTally)));
 }
 
 for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
@@ -265,19 +265,19 @@ if (slow && engine === undefined && !values.unit) {
     addTally(roundTally, tally);
     delete process.env[variable];
   };
-  await runAgain(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
-  await runAgain(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
+  await runAgain(BOTH_ENGINES_SUITES, ENGINE_VARIABLE, 'headless-shell');
+  await runAgain(FRONTS_SUITES, FRONTS_VARIABLE, '2');
   await runAgain(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
 }
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
-  `\n${fileCount} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
+  `\n${fileCount} files, ${tally.passed} tests passed, ${tally.failures.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
 console.log(`  ${describeUsage(timeBefore, processorTime())}`);
 const longestFiles = [...tally.msByFile].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longestFiles) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-printFailures('unsteady: passed in the second run', unsteadyFailures);
-printFailures('failed', tally.failed);
+printFailures('unsteady: passed in the second run', flakyFailures);
+printFailures('failed', tally.failures);
 if (fileCount === 0) console.log('No test file has a path that contains one of the given words.');
-else if (tally.passed + tally.failed.length === 0) console.log('No test that ran has a name that matches -t.');
-process.exitCode = tally.passed === 0 || tally.failed.length > 0 ? 1 : 0;
+else if (tally.passed + tally.failures.length === 0) console.log('No test that ran has a name that matches -t.');
+process.exitCode = tally.passed === 0 || tally.failures.length > 0 ? 1 : 0;

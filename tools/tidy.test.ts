@@ -7,14 +7,14 @@ import { checkTidy } from './tidy.ts';
  * Checks the file together with another file that imports it, so that it does not also violate the rule against unused
  * files.
  */
-function complaintsOf(path: string, text: string, others: readonly SourceFile[] = []): string[] {
-  const user = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
-  return checkTidy([{ path, text }, user, ...others]).map(found => `${found.path}: ${found.what}`);
+function complaintsOf(path: string, text: string, otherFiles: readonly SourceFile[] = []): string[] {
+  const importingFile = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
+  return checkTidy([{ path, text }, importingFile, ...otherFiles]).map(found => `${found.path}: ${found.what}`);
 }
 
-const opened = (text: string): string => `// Owns it.\n${text}\n`;
+const withOpeningComment = (text: string): string => `// Owns it.\n${text}\n`;
 
-const BANNED: ReadonlyArray<readonly [path: string, text: string]> = [
+const BANNED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
   ['server/domain/a.ts', 'const home = process.env.HOME;'],
   ['server/domain/a.ts', 'const { env } = process;'],
   ['server/domain/a.ts', "const env = process['env'];"],
@@ -47,12 +47,12 @@ const BANNED: ReadonlyArray<readonly [path: string, text: string]> = [
   ['server/engines/recorder/a.ts', 'export interface PageWish {}'],
 ];
 
-for (const [path, text] of BANNED)
+for (const [path, text] of BANNED_TEXTS)
   test(`reports in ${path}: ${text}`, () => {
-    assert.equal(complaintsOf(path, opened(text)).length, 1);
+    assert.equal(complaintsOf(path, withOpeningComment(text)).length, 1);
   });
 
-const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
+const ACCEPTED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
   ['cli/berth.ts', 'const home = process.env.HOME;'],
   ['server/domain/a.ts', 'process.exitCode = 1;\nconst { process: one } = row;'],
   ['server/domain/a.ts', "const a = await import(\n  '../b.ts'\n);\nconst here = import.meta.url;"],
@@ -68,9 +68,9 @@ const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
   ['contract/a.ts', "const description = 'Returned as a JSON array.';"],
 ];
 
-for (const [path, text] of FINE)
+for (const [path, text] of ACCEPTED_TEXTS)
   test(`accepts in ${path}: ${text}`, () => {
-    assert.deepEqual(complaintsOf(path, opened(text)), []);
+    assert.deepEqual(complaintsOf(path, withOpeningComment(text)), []);
   });
 
 test('requires a comment at the start of a file', () => {
@@ -79,19 +79,19 @@ test('requires a comment at the start of a file', () => {
 });
 
 test('reports a file that only its own test imports', () => {
-  const file = { path: 'server/kit/a.ts', text: opened('export const a = 1;') };
-  const own = { path: 'server/kit/a.test.ts', text: "import './a.ts';\n" };
-  const started = {
+  const file = { path: 'server/kit/a.ts', text: withOpeningComment('export const a = 1;') };
+  const ownTest = { path: 'server/kit/a.test.ts', text: "import './a.ts';\n" };
+  const startingFile = {
     path: 'server/engines/slots/b.ts',
-    text: opened("import './c.ts';\nconst file = '../../kit/a.ts';"),
+    text: withOpeningComment("import './c.ts';\nconst file = '../../kit/a.ts';"),
   };
   assert.match(
-    checkTidy([file, own])
+    checkTidy([file, ownTest])
       .map(found => found.what)
       .join(),
     /nobody imports/,
   );
-  assert.ok(!checkTidy([file, own, started]).some(found => found.path === file.path));
+  assert.ok(!checkTidy([file, ownTest, startingFile]).some(found => found.path === file.path));
 });
 
 test('requires one title in a document, outside of code blocks', () => {

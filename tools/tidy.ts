@@ -14,9 +14,9 @@ interface Ban {
   readonly look: 'code' | 'strings' | 'text';
 }
 
-const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
+const isServerCode = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
-const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
+const isCheckedCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
 /**
  * The engines that may start processes. In the vault, only the file that runs the operator's command for the master key
  * may do so.
@@ -35,28 +35,28 @@ const BANS: readonly Ban[] = [
     what: 'process.env',
     remedy:
       'only server/config.ts reads the environment, which cli/berth.ts passes to it; take the value you need as a parameter.',
-    where: path => inServer(path) || path.startsWith('contract/'),
+    where: path => isServerCode(path) || path.startsWith('contract/'),
     look: 'code',
   },
   {
     pattern: /\bfrom\s*(['"])(?:node:)?process\1/g,
     what: 'the module process',
     remedy: 'what may be used of `process` is global; its environment is read by server/config.ts.',
-    where: path => inServer(path) || path.startsWith('contract/'),
+    where: path => isServerCode(path) || path.startsWith('contract/'),
     look: 'strings',
   },
   {
     pattern: /(?<![\w$.])import\s*\(\s*(?!['"\s])/g,
     what: 'an import of a computed path',
     remedy: 'name the file in quotes, so that the rules about imports can see it.',
-    where: path => inCode(path) && !COMPUTES_IMPORTS.test(path),
+    where: path => isCheckedCode(path) && !COMPUTES_IMPORTS.test(path),
     look: 'code',
   },
   {
     pattern: /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b|\bprocess\.hrtime\b/g,
     what: 'reading the time',
     remedy: 'take a Clock (server/kit/clock.ts), so that a test can move it.',
-    where: path => inServer(path) && path !== 'server/kit/clock.ts',
+    where: path => isServerCode(path) && path !== 'server/kit/clock.ts',
     look: 'code',
   },
   {
@@ -64,28 +64,28 @@ const BANS: readonly Ban[] = [
     what: 'child_process',
     remedy:
       'only engines/slots, engines/recorder and engines/store, and the command for the master key, may start processes.',
-    where: path => inServer(path) && !MAY_START_PROCESSES.test(path),
+    where: path => isServerCode(path) && !MAY_START_PROCESSES.test(path),
     look: 'strings',
   },
   {
     pattern: /:\s*any\b|\bas any\b|<any>|\bany\[\]/g,
     what: 'the type any',
     remedy: 'use `unknown` and a validator, or name the type.',
-    where: inCode,
+    where: isCheckedCode,
     look: 'code',
   },
   {
     pattern: /[\w)\]]!(?:\.|\[|\(|;|,|\))/g,
     what: 'a non-null assertion',
     remedy: 'handle the absence: throw an error with a message, or return early.',
-    where: inCode,
+    where: isCheckedCode,
     look: 'code',
   },
   {
     pattern: /@ts-(?:ignore|expect-error|nocheck)|biome-ignore|eslint-disable/g,
     what: 'a silenced checker',
     remedy: 'change the code so that the checker accepts it; if the rule is wrong, change the rule for all files.',
-    where: inCode,
+    where: isCheckedCode,
     look: 'text',
   },
   {
@@ -107,7 +107,7 @@ const BANS: readonly Ban[] = [
     pattern: /\bconsole\.(?:log|error|warn|info|debug)\b/g,
     what: 'console',
     remedy: 'take a Log (server/kit/log.ts); what the operator sees at start is written by main.ts.',
-    where: path => inServer(path) && path !== 'server/main.ts',
+    where: path => isServerCode(path) && path !== 'server/main.ts',
     look: 'code',
   },
   {
@@ -135,16 +135,16 @@ const PLAIN_TEXTS = /^(?:contract|console)\//;
 const PLAIN_REMEDY = 'use plain English, with the words that ARCHITECTURE.md defines.';
 
 const HARD_WORD_BANS: readonly Ban[] = [
-  { pattern: BANNED_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
-  { pattern: BANNED_IN_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
-  { pattern: BANNED_IN_CODE, where: inCode },
+  { pattern: BANNED_EVERYWHERE, where: (path: string) => isCheckedCode(path) || isDocument(path) },
+  { pattern: BANNED_IN_TEXTS, where: (path: string) => isCheckedCode(path) && PLAIN_TEXTS.test(path) },
+  { pattern: BANNED_IN_CODE, where: isCheckedCode },
 ].map(ban => ({ ...ban, what: 'words that are hard to understand', remedy: PLAIN_REMEDY, look: 'text' as const }));
 
 export function checkTidy(files: readonly SourceFile[]): Complaint[] {
   return [
     ...files.flatMap(bannedWords),
-    ...files.flatMap(openingComment),
-    ...files.flatMap(oneTitle),
+    ...files.flatMap(checkOpening),
+    ...files.flatMap(checkTitle),
     ...deadLinks(files),
     ...unusedFiles(files),
   ];
@@ -167,7 +167,7 @@ function bannedWords(file: SourceFile): Complaint[] {
 
 const NEEDS_OPENING = /^(?:contract|server|sdk|cli|console|tools|bench|tests)\//;
 
-function openingComment(file: SourceFile): Complaint[] {
+function checkOpening(file: SourceFile): Complaint[] {
   if (!isCode(file.path) || file.path.endsWith('.test.ts') || !NEEDS_OPENING.test(file.path)) return [];
   const firstLines = file.text.replace(/^#!.*\n/, '').trimStart();
   if (/^(?:\/\/\s*\S|\/\*)/.test(firstLines)) return [];
@@ -186,7 +186,7 @@ function prose(text: string): string {
   return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
 }
 
-function oneTitle(file: SourceFile): Complaint[] {
+function checkTitle(file: SourceFile): Complaint[] {
   if (!isDocument(file.path)) return [];
   const titles = [...prose(file.text).matchAll(/^# .+$/gm)];
   if (titles.length === 1) return [];
@@ -254,7 +254,7 @@ function unusedFiles(files: readonly SourceFile[]): Complaint[] {
   );
 }
 
-const NAMES_FILE = /[\w.@/-]+\.(?:tsx?|[mc]js)\b/g;
+const FILE_MENTION = /[\w.@/-]+\.(?:tsx?|[mc]js)\b/g;
 
 /**
  * The paths that this file imports or mentions in a string or a script, for example a helper that it starts as a
@@ -264,7 +264,7 @@ function pathsMentionedIn(file: SourceFile, paths: ReadonlySet<string>): string[
   if (isDocument(file.path)) return [];
   const folder = posix.dirname(file.path);
   const text = isCode(file.path) ? withoutComments(file.text) : file.text;
-  return [...text.matchAll(NAMES_FILE)]
+  return [...text.matchAll(FILE_MENTION)]
     .flatMap(([name]) => [name.replace(/^[./]+/, ''), posix.join(folder, name)])
     .filter(path => path !== file.path && paths.has(path));
 }

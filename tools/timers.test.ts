@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkTimers } from './timers.ts';
 
-const complaintsOf = (text: string, known = {}, path = 'server/entry/a.ts'): string[] =>
-  checkTimers([{ path, text }], known).map(({ path, line, what }) => `${path}:${line ?? ''} ${what}`);
+const complaintsOf = (text: string, exceptions = {}, path = 'server/entry/a.ts'): string[] =>
+  checkTimers([{ path, text }], exceptions).map(({ path, line, what }) => `${path}:${line ?? ''} ${what}`);
 
 test('reports real timers of the server, however they are imported', () => {
   assert.deepEqual(complaintsOf('const a = 1;\nsetTimeout(end, 10);'), ['server/entry/a.ts:2 a real timer']);

@@ -7,7 +7,7 @@ import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './sourc
 const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\s*\(/g;
 /** Matches, for example, `import { setTimeout as timer } from 'node:timers/promises'`. */
 const TIMER_IMPORT = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
-const CLOCK = 'server/kit/clock.ts';
+const CLOCK_FILE = 'server/kit/clock.ts';
 
 /** Maps the path of a file to the purpose of its timers. A listed file without a timer is an error. */
 const REAL_TIMERS: Readonly<Record<string, string>> = {
@@ -36,15 +36,15 @@ const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/entry/live/viewer.ts': 'how long a viewer is given to close',
 };
 
-/** `known`: the files that may have real timers, with the reasons. */
-export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): Complaint[] {
+/** `exceptions`: the files that may have real timers, with the reasons. */
+export function checkTimers(files: readonly SourceFile[], exceptions = REAL_TIMERS): Complaint[] {
   const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
-  const timers = serverFiles.filter(({ path }) => path !== CLOCK).flatMap(timersIn);
-  const withTimers = new Set(timers.map(({ path }) => path));
+  const timers = serverFiles.filter(({ path }) => path !== CLOCK_FILE).flatMap(timersIn);
+  const pathsWithTimers = new Set(timers.map(({ path }) => path));
   return [
-    ...timers.filter(({ path }) => known[path] === undefined),
-    ...Object.keys(known)
-      .filter(path => !withTimers.has(path))
+    ...timers.filter(({ path }) => exceptions[path] === undefined),
+    ...Object.keys(exceptions)
+      .filter(path => !pathsWithTimers.has(path))
       .map(path => ({
         path,
         what: 'tools/timers.ts names this file, which has no timer',

@@ -8,14 +8,14 @@ import { digestOfSources } from './web-digest.ts';
 test('the digest depends on the contract, including its operations, but not on its tests, generated files or the server', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-digest-'));
   t.after(() => rmSync(root, { recursive: true }));
-  const digestWith = (file: string): string => {
+  const digestAfterWriting = (file: string): string => {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), 'text');
     return digestOfSources(root);
   };
-  const first = digestWith('contract/sessions.ts');
-  const second = digestWith('contract/operations/sessions.ts');
+  const first = digestAfterWriting('contract/sessions.ts');
+  const second = digestAfterWriting('contract/operations/sessions.ts');
   assert.notEqual(second, first);
   for (const other of ['contract/operations.test.ts', 'contract/generated/openapi.yaml', 'server/main.ts'])
-    assert.equal(digestWith(other), second, other);
+    assert.equal(digestAfterWriting(other), second, other);
 });

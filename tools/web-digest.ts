@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const SOURCES = [
+const SOURCE_GLOBS = [
   'console/**/*',
   'docs/**/*.md',
   'contract/**/*.ts',
@@ -15,7 +15,7 @@ const SOURCES = [
 
 export function digestOfSources(root: string): string {
   const hash = createHash('sha256');
-  const files = globSync(SOURCES, { cwd: root, withFileTypes: true })
+  const files = globSync(SOURCE_GLOBS, { cwd: root, withFileTypes: true })
     .filter(entry => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map(entry => join(entry.parentPath, entry.name))
     .sort();

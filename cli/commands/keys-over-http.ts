@@ -59,10 +59,10 @@ function loggedInProfile({ profile, profileName, server }: Connection): Profile 
 }
 
 function savedText(id: string, { profile, profileName }: Connection): string {
-  const saved = `Agent key ${id} is saved in profile ${profileName} for use with \`berth sessions\`.\n`;
-  if (!profile?.key) return saved;
+  const savedSentence = `Agent key ${id} is saved in profile ${profileName} for use with \`berth sessions\`.\n`;
+  if (!profile?.key) return savedSentence;
   const { id: previousId, applicationId } = profile.key;
-  return `${saved}The previously saved key stays valid. To revoke it: berth keys revoke ${previousId} --app ${applicationId}\n`;
+  return `${savedSentence}The previously saved key stays valid. To revoke it: berth keys revoke ${previousId} --app ${applicationId}\n`;
 }
 
 export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>

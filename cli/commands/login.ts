@@ -87,9 +87,9 @@ export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'ser
   const profile = readProfile(terminal, name);
   if (!profile)
     throw new CommandFailed(EXIT.notFound, `There is no profile ${name}. Name another profile with --profile.`);
-  const revoked = await revokeLoginCredentials(terminal, profile);
+  const revokedIds = await revokeLoginCredentials(terminal, profile);
   writeProfile(terminal, name, undefined);
-  if (options.json) return printJson(terminal, { profile: name, server: profile.server, revoked });
+  if (options.json) return printJson(terminal, { profile: name, server: profile.server, revoked: revokedIds });
   terminal.say(`Logged out of ${profile.server}.\n`);
 }
 

@@ -31,9 +31,9 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
       );
     const sendRequest = createSendRequest(connection, appId);
     await sendRequest('ping', {}); // Ends the command with an exit code if the address or the key is wrong.
-    const inputEnded = Promise.withResolvers<void>();
-    const stdioServer = serveStdio(() => serverFor(sendRequest), { transport: createTransport(inputEnded.resolve) });
-    await inputEnded.promise;
+    const inputEnd = Promise.withResolvers<void>();
+    const stdioServer = serveStdio(() => serverFor(sendRequest), { transport: createTransport(inputEnd.resolve) });
+    await inputEnd.promise;
     await stdioServer.close();
   });
 

@@ -40,7 +40,7 @@ export async function overHttp(
   try {
     await work(connection);
   } catch (error) {
-    throw error instanceof BerthError ? commandFailed(error, connection) : error;
+    throw error instanceof BerthError ? toCommandFailed(error, connection) : error;
   }
 }
 
@@ -97,7 +97,7 @@ const EXIT_OF_STATUS: Readonly<Record<number, ExitCode>> = {
   404: EXIT.notFound,
 };
 
-function commandFailed(error: BerthError, connection: Connection): CommandFailed {
+function toCommandFailed(error: BerthError, connection: Connection): CommandFailed {
   const { message, advice, code, status, requestId } = error;
   if (code === 'no_credential') return new CommandFailed(EXIT.denied, missingCredentialText(error, connection));
   const issues = Array.isArray(error.details?.issues)

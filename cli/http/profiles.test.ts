@@ -12,14 +12,14 @@ const HOME: Profile = {
   token: { id: 't', value: 'bdt_x', isOwn: true },
 };
 
-function terminalOf(t: TestContext): Terminal {
+function createTerminal(t: TestContext): Terminal {
   const folder = mkdtempSync(join(tmpdir(), 'berth-profiles-'));
   t.after(() => rmSync(folder, { recursive: true }));
   return { env: { XDG_CONFIG_HOME: folder }, print: () => {}, say: () => {}, input: async () => '' };
 }
 
 test('stores all profiles in one file, and restricts the file to its owner on each write', t => {
-  const terminal = terminalOf(t);
+  const terminal = createTerminal(t);
   const file = credentialsFile(terminal);
   assert.equal(readProfile(terminal, 'home'), undefined);
   writeProfile(terminal, 'home', HOME);
@@ -33,14 +33,14 @@ test('stores all profiles in one file, and restricts the file to its owner on ea
 });
 
 test('deletes the file when the last profile is removed', t => {
-  const terminal = terminalOf(t);
+  const terminal = createTerminal(t);
   writeProfile(terminal, 'home', HOME);
   writeProfile(terminal, 'home', undefined);
   assert.ok(!existsSync(credentialsFile(terminal)));
 });
 
 test('reports the path of a credentials file that cannot be used', t => {
-  const terminal = terminalOf(t);
+  const terminal = createTerminal(t);
   const file = credentialsFile(terminal);
   writeProfile(terminal, 'home', HOME);
   for (const text of ['{', '{"version":2,"profiles":{}}']) {

@@ -44,8 +44,8 @@ export const readProfile = (terminal: Terminal, name: string): Profile | undefin
 /** `undefined` removes the profile. */
 export function writeProfile(terminal: Terminal, name: string, profile: Profile | undefined): void {
   const file = credentialsFile(terminal);
-  const others = Object.entries(readStoredProfiles(file).profiles).filter(([other]) => other !== name);
-  const profiles = Object.fromEntries(profile ? [...others, [name, profile]] : others);
+  const otherProfiles = Object.entries(readStoredProfiles(file).profiles).filter(([other]) => other !== name);
+  const profiles = Object.fromEntries(profile ? [...otherProfiles, [name, profile]] : otherProfiles);
   if (Object.keys(profiles).length === 0) return rmSync(file, { force: true });
   writeStoredProfiles(file, { version: 1, profiles });
 }

@@ -5,7 +5,7 @@ import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
 const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
 const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...ANY_ORIGIN_HEADERS } as const;
-const NOT_MODIFIED = { description: 'The version that you have is current.', headers: HEADERS } as const;
+const NOT_MODIFIED_RESPONSE = { description: 'The version that you have is current.', headers: HEADERS } as const;
 
 export const CONFIG_OPERATIONS = {
   readConfig: {
@@ -18,7 +18,7 @@ export const CONFIG_OPERATIONS = {
     headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS },
-      304: NOT_MODIFIED,
+      304: NOT_MODIFIED_RESPONSE,
     },
     errors: [],
   },
@@ -31,7 +31,7 @@ export const CONFIG_OPERATIONS = {
     headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS },
-      304: NOT_MODIFIED,
+      304: NOT_MODIFIED_RESPONSE,
     },
     errors: [],
   },

@@ -29,7 +29,10 @@ const DISCOVERY_HEADERS = {
   'cache-control': `\`private, max-age=${DISCOVERY_CACHE_SECONDS}\`.`,
   vary: '`Authorization`.',
 } as const;
-const NOT_MODIFIED = { description: 'The version that you have is current.', headers: DISCOVERY_HEADERS } as const;
+const NOT_MODIFIED_RESPONSE = {
+  description: 'The version that you have is current.',
+  headers: DISCOVERY_HEADERS,
+} as const;
 const DISCOVERY_SCOPES = ['operations:discover', 'operations:invoke'] as const;
 
 export const INVOCATION_OPERATIONS = {
@@ -48,7 +51,7 @@ export const INVOCATION_OPERATIONS = {
     headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'A page of operations.', schema: AgentOperationList, headers: DISCOVERY_HEADERS },
-      304: NOT_MODIFIED,
+      304: NOT_MODIFIED_RESPONSE,
     },
     errors: ['not_found'],
   },
@@ -66,7 +69,7 @@ export const INVOCATION_OPERATIONS = {
     headers: IfNoneMatchHeader,
     responses: {
       200: { description: 'The operation.', schema: AgentOperation, headers: DISCOVERY_HEADERS },
-      304: NOT_MODIFIED,
+      304: NOT_MODIFIED_RESPONSE,
     },
     errors: ['not_found'],
   },

@@ -39,7 +39,7 @@ interface WaitingRequest {
 export class ChangeFollower implements Closeable {
   readonly #clock: Clock;
   readonly #waiters = new Set<WaitingRequest>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #subscription: Closeable | undefined;
 
   private constructor(clock: Clock) {
@@ -57,7 +57,7 @@ export class ChangeFollower implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closeController.abort();
     this.#wake(undefined);
     await this.#subscription?.close();
   }
@@ -79,7 +79,7 @@ export class ChangeFollower implements Closeable {
       for (;;) {
         const value = await read();
         const leftMs = deadlineMs - clock.monotonicMs();
-        const isOver = leftMs <= 0 || signal.aborted || this.#closing.signal.aborted;
+        const isOver = leftMs <= 0 || signal.aborted || this.#closeController.signal.aborted;
         if (isOver || isChanged(value)) return value;
         const untilMs = changesAt ? changesAt(value).getTime() - clock.now().getTime() : 0;
         await wakeNotices.next(Math.min(leftMs, pollIntervalMs, untilMs > 0 ? untilMs : pollIntervalMs));

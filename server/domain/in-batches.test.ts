@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { runInBatches } from './in-batches.ts';
 
 /** Simulates `count` due rows. Each call of `handle` is one statement, which handles at most one batch. */
-function rowsDue(count: number) {
+function simulateDueRows(count: number) {
   const seen = { left: count, statements: 0 };
   const handle = async (batch: number): Promise<number> => {
     const handled = Math.min(batch, seen.left);
@@ -15,13 +15,13 @@ function rowsDue(count: number) {
 }
 
 test('repeats full batches until all rows are handled', async () => {
-  const { seen, handle } = rowsDue(25);
+  const { seen, handle } = simulateDueRows(25);
   assert.equal(await runInBatches({ batch: 10, batchesMax: 50 }, handle), 25);
   assert.deepEqual(seen, { left: 0, statements: 3 });
 });
 
 test('leaves the rest of a long backlog to the next run', async () => {
-  const { seen, handle } = rowsDue(25);
+  const { seen, handle } = simulateDueRows(25);
   assert.equal(await runInBatches({ batch: 10, batchesMax: 2 }, handle), 20);
   assert.deepEqual(seen, { left: 5, statements: 2 });
 });

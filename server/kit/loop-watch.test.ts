@@ -10,7 +10,7 @@ function block(ms: number): void {
 
 async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   const turns: LongTurn[] = [];
-  const listening = loopWatch.listen({
+  const subscription = loopWatch.listen({
     isUnused: () => false,
     onDelay: () => {},
     onLongTurn: turn => turns.push(turn),
@@ -18,7 +18,7 @@ async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   await timer(10);
   await work();
   await timer(100);
-  await listening.close();
+  await subscription.close();
   return turns;
 }
 
@@ -31,35 +31,35 @@ test('reports a long turn of the event loop once, with the work that caused it',
     block(3 * LONG_TURN_MS);
     loopWatch.leave();
   });
-  const told = turns.filter(({ markedWork: ran }) => ran === work);
-  assert.equal(told.length, 1);
-  assert.ok((told[0]?.ms ?? 0) >= 3 * LONG_TURN_MS);
-  assert.ok((told[0]?.cpuMs ?? 0) > 0);
+  const reportedTurns = turns.filter(({ markedWork: ran }) => ran === work);
+  assert.equal(reportedTurns.length, 1);
+  assert.ok((reportedTurns[0]?.ms ?? 0) >= 3 * LONG_TURN_MS);
+  assert.ok((reportedTurns[0]?.cpuMs ?? 0) > 0);
 });
 
 test('reports a long turn with an unknown cause together with the work in progress', async () => {
   const work = { what: 'exportContext', applicationId: 'one' };
-  const over = loopWatch.begin(work);
+  const endWork = loopWatch.begin(work);
   const turns = await turnsOf(() => block(3 * LONG_TURN_MS));
-  over();
-  const [told] = turns;
-  assert.equal(told?.markedWork, undefined);
-  assert.deepEqual(told?.underWay, [work]);
+  endWork();
+  const [reportedTurn] = turns;
+  assert.equal(reportedTurn?.markedWork, undefined);
+  assert.deepEqual(reportedTurn?.underWay, [work]);
   assert.deepEqual((await turnsOf(() => block(3 * LONG_TURN_MS)))[0]?.underWay, []);
 });
 
 test('measures the delay less often while the process is unused, and immediately when it is used again', async () => {
   let measurements = 0;
   const onDelay = () => void measurements++;
-  const listening = loopWatch.listen({ isUnused: () => true, onDelay, onLongTurn: () => {} });
+  const subscription = loopWatch.listen({ isUnused: () => true, onDelay, onLongTurn: () => {} });
   await timer(400);
   assert.ok(measurements >= 1 && measurements <= 2, `${measurements} measurements`);
-  const before = measurements;
+  const measurementsBefore = measurements;
   loopWatch.enter({ what: 'a request for the state' }, false);
   loopWatch.leave();
-  assert.equal(measurements, before);
+  assert.equal(measurements, measurementsBefore);
   const end = loopWatch.begin({ what: 'a call' });
-  assert.deepEqual([measurements, loopWatch.unusedMs], [before + 1, 0]);
+  assert.deepEqual([measurements, loopWatch.unusedMs], [measurementsBefore + 1, 0]);
   end();
-  await listening.close();
+  await subscription.close();
 });

@@ -15,17 +15,17 @@ function recordingTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
   const names = new Map<RawSpan, string>();
   const tracer = new Tracer({
     begin: (name, _kind, parent, attributes) => {
-      const begun: RecordedSpan = {
+      const recordedSpan: RecordedSpan = {
         name,
         parent: typeof parent === 'object' ? names.get(parent) : parent,
         attributes: { ...attributes },
         ends: [],
       };
-      spans.push(begun);
+      spans.push(recordedSpan);
       const raw: RawSpan = {
         traceId: 'trace',
-        set: (more: Attributes) => void Object.assign(begun.attributes, more),
-        end: error => void begun.ends.push(error),
+        set: (more: Attributes) => void Object.assign(recordedSpan.attributes, more),
+        end: error => void recordedSpan.ends.push(error),
       };
       names.set(raw, name);
       return raw;
@@ -95,28 +95,40 @@ describe('a tracer', () => {
 });
 
 describe('parseTraceparent', () => {
-  const TRACE = '0af7651916cd43dd8448eb211c80319c';
-  const SPAN = 'b7ad6b7169203331';
+  const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+  const SPAN_ID = 'b7ad6b7169203331';
 
   it('parses the trace id, the span id and the flags', () => {
-    assert.deepEqual(parseTraceparent(`00-${TRACE}-${SPAN}-01`), { traceId: TRACE, spanId: SPAN, flags: 1 });
-    assert.deepEqual(parseTraceparent(` 00-${TRACE}-${SPAN}-00 `), { traceId: TRACE, spanId: SPAN, flags: 0 });
+    assert.deepEqual(parseTraceparent(`00-${TRACE_ID}-${SPAN_ID}-01`), {
+      traceId: TRACE_ID,
+      spanId: SPAN_ID,
+      flags: 1,
+    });
+    assert.deepEqual(parseTraceparent(` 00-${TRACE_ID}-${SPAN_ID}-00 `), {
+      traceId: TRACE_ID,
+      spanId: SPAN_ID,
+      flags: 0,
+    });
   });
 
   it('reads the known fields of a traceparent of a later version', () => {
-    assert.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-more`), { traceId: TRACE, spanId: SPAN, flags: 1 });
+    assert.deepEqual(parseTraceparent(`cc-${TRACE_ID}-${SPAN_ID}-01-more`), {
+      traceId: TRACE_ID,
+      spanId: SPAN_ID,
+      flags: 1,
+    });
   });
 
   for (const text of [
     '',
     'hello',
-    `00-${TRACE}-${SPAN}`,
-    `00-${TRACE}-${SPAN}-01-more`,
-    `ff-${TRACE}-${SPAN}-01`,
-    `00-${'0'.repeat(32)}-${SPAN}-01`,
-    `00-${TRACE}-${'0'.repeat(16)}-01`,
-    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
-    `00-${TRACE}-${SPAN}-0`,
+    `00-${TRACE_ID}-${SPAN_ID}`,
+    `00-${TRACE_ID}-${SPAN_ID}-01-more`,
+    `ff-${TRACE_ID}-${SPAN_ID}-01`,
+    `00-${'0'.repeat(32)}-${SPAN_ID}-01`,
+    `00-${TRACE_ID}-${'0'.repeat(16)}-01`,
+    `00-${TRACE_ID.toUpperCase()}-${SPAN_ID}-01`,
+    `00-${TRACE_ID}-${SPAN_ID}-0`,
   ])
     it(`returns undefined for ${JSON.stringify(text)}`, () => assert.equal(parseTraceparent(text), undefined));
 });

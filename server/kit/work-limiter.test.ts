@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WorkLimiter, WorkLimitReached } from './work-limiter.ts';
 
-const limits = { name: 'try', atOnce: { session: 1, application: 2, process: 3 }, waiting: 2, withinMs: 60_000 };
+const limits = { name: 'try', runningMax: { session: 1, application: 2, process: 3 }, waitingMax: 2, withinMs: 60_000 };
 
 /** Starts work that runs until the test ends it. */
 function begin(places: WorkLimiter, application: string, session: string, signal?: AbortSignal) {
-  const ended = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
   let runs = false;
   const done = places.run(
     { application, session },
     async () => {
       runs = true;
-      await ended.promise;
+      await gate.promise;
       runs = false;
     },
     signal,
   );
-  return { done, end: ended.resolve, runs: () => runs };
+  return { done, end: gate.resolve, runs: () => runs };
 }
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));

@@ -6,9 +6,9 @@ import { WaitExpired, withTimeout } from './wait.ts';
 export interface WorkLimits {
   /** The name of the work in error messages, for example "unpack an extension". */
   readonly name: string;
-  readonly atOnce: Bounds;
+  readonly runningMax: Bounds;
   /** The maximum number of operations that wait, of all sessions and applications together. */
-  readonly waiting: number;
+  readonly waitingMax: number;
   /** The maximum time that an operation waits. */
   readonly withinMs: number;
 }
@@ -28,7 +28,7 @@ export class WorkLimiter {
 
   constructor(limits: WorkLimits) {
     this.#limits = limits;
-    this.#totals = new Totals(limits.atOnce);
+    this.#totals = new Totals(limits.runningMax);
   }
 
   /** Rejects with `WorkLimitReached` if the queue is full or no place became free in time. */
@@ -44,8 +44,9 @@ export class WorkLimiter {
   }
 
   async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
-    const { name, waiting, withinMs } = this.#limits;
-    if (this.#waiters.size >= waiting) throw new WorkLimitReached(name, `${waiting} operations are already waiting`);
+    const { name, waitingMax, withinMs } = this.#limits;
+    if (this.#waiters.size >= waitingMax)
+      throw new WorkLimitReached(name, `${waitingMax} operations are already waiting`);
     const admission = Promise.withResolvers<void>();
     this.#waiters.set(share, admission.resolve);
     try {

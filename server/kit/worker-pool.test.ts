@@ -11,23 +11,27 @@ import { type Job, WorkerPool, type WorkFailed } from './worker-pool.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-workers-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-function jobOf<Input, Output>(name: string, body: string, more: Partial<Job<Input, Output>> = {}): Job<Input, Output> {
+function createJob<Input, Output>(
+  name: string,
+  body: string,
+  more: Partial<Job<Input, Output>> = {},
+): Job<Input, Output> {
   const path = join(folder, `${name}.ts`);
   writeFileSync(path, `export const work = async (input: any): Promise<unknown> => { ${body} };\n`);
   return { name, module: pathToFileURL(path).href, limitMs: 60_000, ...more };
 }
 
-const double = jobOf<number, number>('double', 'return 2 * input;');
+const doubleJob = createJob<number, number>('double', 'return 2 * input;');
 const owner = 'a session';
-const why = (expected: string) => (error: WorkFailed) => error.name === 'WorkFailed' && error.why === expected;
+const hasWhy = (expected: string) => (error: WorkFailed) => error.name === 'WorkFailed' && error.why === expected;
 
 test('returns results, transfers buffers, and starts no thread before the first job', async () => {
   const pool = new WorkerPool();
   assert.equal(pool.threadCount, 0);
-  assert.equal(await pool.run(double, 21, { owner }), 42);
-  const reversed = jobOf<Uint8Array, { bytes: Uint8Array }>('reverse', 'return { bytes: input.reverse() };');
+  assert.equal(await pool.run(doubleJob, 21, { owner }), 42);
+  const reverseJob = createJob<Uint8Array, { bytes: Uint8Array }>('reverse', 'return { bytes: input.reverse() };');
   const bytes = Uint8Array.of(1, 2, 3);
-  const { bytes: back } = await pool.run(reversed, bytes, { owner, movedBuffers: [bytes.buffer] });
+  const { bytes: back } = await pool.run(reverseJob, bytes, { owner, movedBuffers: [bytes.buffer] });
   assert.deepEqual([...back], [3, 2, 1]);
   assert.equal(bytes.length, 0);
   await pool.close();
@@ -37,72 +41,79 @@ test('returns results, transfers buffers, and starts no thread before the first 
 test('a thread uses the cache of compiled code of its process, and gets no other environment variable', async () => {
   cacheCompiledCode(join(folder, 'compiled'));
   const pool = new WorkerPool();
-  const environment = jobOf<number, unknown>(
+  const environmentJob = createJob<number, unknown>(
     'environment',
     "return [process.getBuiltinModule('node:module').getCompileCacheDir(), Object.keys(process.env)];",
   );
-  assert.deepEqual(await pool.run(environment, 0, { owner }), [getCompileCacheDir(), ['NODE_COMPILE_CACHE']]);
+  assert.deepEqual(await pool.run(environmentJob, 0, { owner }), [getCompileCacheDir(), ['NODE_COMPILE_CACHE']]);
   await pool.close();
 });
 
 test('a job that throws fails with the message of its error, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
-  const broken = jobOf('broken', "throw new Error('no such leaf');");
-  await assert.rejects(pool.run(broken, 0, { owner }), { message: '"broken" failed: no such leaf' });
-  assert.equal(await pool.run(double, 1, { owner }), 2);
+  const brokenJob = createJob('broken', "throw new Error('no such leaf');");
+  await assert.rejects(pool.run(brokenJob, 0, { owner }), { message: '"broken" failed: no such leaf' });
+  assert.equal(await pool.run(doubleJob, 1, { owner }), 2);
   await pool.close();
 });
 
 test('a job whose input cannot be cloned fails, even after it has waited in the queue, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
-  const returning = jobOf('returning', 'return input;');
+  const echoJob = createJob('returning', 'return input;');
   await assert.rejects(
-    pool.run(returning, () => {}, { owner }),
-    why('failed'),
+    pool.run(echoJob, () => {}, { owner }),
+    hasWhy('failed'),
   );
-  const running = pool.run(double, 1, { owner });
-  const waiting = assert.rejects(
-    pool.run(returning, () => {}, { owner }),
-    why('failed'),
+  const firstRun = pool.run(doubleJob, 1, { owner });
+  const secondRun = assert.rejects(
+    pool.run(echoJob, () => {}, { owner }),
+    hasWhy('failed'),
   );
-  assert.equal(await running, 2);
-  await waiting;
-  assert.equal(await pool.run(double, 3, { owner }), 6);
+  assert.equal(await firstRun, 2);
+  await secondRun;
+  assert.equal(await pool.run(doubleJob, 3, { owner }), 6);
   await pool.close();
 });
 
 test('stops a job that does not end, names it in the error, and runs the queued jobs', async () => {
   const pool = new WorkerPool({ threads: 1 });
-  const endless = jobOf('endless', 'for (;;);', { limitMs: 300 });
-  const stopped = assert.rejects(pool.run(endless, 0, { owner }), {
+  const endlessJob = createJob('endless', 'for (;;);', { limitMs: 300 });
+  const endlessRun = assert.rejects(pool.run(endlessJob, 0, { owner }), {
     message: '"endless" took longer than 300 ms and was stopped',
   });
-  const behind = pool.run(double, 4, { owner: 'another session' });
-  await stopped;
-  assert.equal(await behind, 8);
+  const queuedRun = pool.run(doubleJob, 4, { owner: 'another session' });
+  await endlessRun;
+  assert.equal(await queuedRun, 8);
   await pool.close();
 });
 
 test('a job that uses no processor time may exceed its time limit, but is stopped later', async () => {
   const pool = new WorkerPool({ threads: 1 });
-  const waits = jobOf<number, number>('waits', 'await new Promise(done => setTimeout(done, input)); return input;', {
-    limitMs: 100,
-  });
-  await pool.run(double, 1, { owner });
-  assert.equal(await pool.run(waits, 300, { owner }), 300);
-  await assert.rejects(pool.run(waits, 600_000, { owner }), why('too_long'));
+  const waitJob = createJob<number, number>(
+    'waits',
+    'await new Promise(done => setTimeout(done, input)); return input;',
+    {
+      limitMs: 100,
+    },
+  );
+  await pool.run(doubleJob, 1, { owner });
+  assert.equal(await pool.run(waitJob, 300, { owner }), 300);
+  await assert.rejects(pool.run(waitJob, 600_000, { owner }), hasWhy('too_long'));
   await pool.close();
 });
 
 test('a job that uses too much memory or exits its thread does not affect other jobs', async () => {
   const pool = new WorkerPool({ threads: 1, heapMb: 32 });
-  const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
-  await assert.rejects(pool.run(greedy, 0, { owner }), why('died'));
-  const leaving = jobOf('leaving', 'process.exit(1);');
-  await assert.rejects(pool.run(leaving, 0, { owner }), why('died'));
-  const thrower = jobOf('thrower', "setImmediate(() => { throw new Error('outside'); }); await new Promise(() => {});");
-  await assert.rejects(pool.run(thrower, 0, { owner }), why('died'));
-  assert.equal(await pool.run(double, 3, { owner }), 6);
+  const greedyJob = createJob('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
+  await assert.rejects(pool.run(greedyJob, 0, { owner }), hasWhy('died'));
+  const exitJob = createJob('leaving', 'process.exit(1);');
+  await assert.rejects(pool.run(exitJob, 0, { owner }), hasWhy('died'));
+  const throwingJob = createJob(
+    'thrower',
+    "setImmediate(() => { throw new Error('outside'); }); await new Promise(() => {});",
+  );
+  await assert.rejects(pool.run(throwingJob, 0, { owner }), hasWhy('died'));
+  assert.equal(await pool.run(doubleJob, 3, { owner }), 6);
   await pool.close();
 });
 
@@ -111,14 +122,14 @@ test('shares threads fairly between sessions, and reserves a thread for short jo
   const order: string[] = [];
   const ask = (name: string, job: Job<number, number>, who: string): Promise<unknown> =>
     pool.run(job, 0, { owner: who }).then(() => order.push(name));
-  const pause = jobOf<number, number>('pause', 'await new Promise(done => setTimeout(done, 20)); return 0;');
-  const long = jobOf<number, number>('long', 'await new Promise(done => setTimeout(done, 1500)); return 0;', {
+  const pauseJob = createJob<number, number>('pause', 'await new Promise(done => setTimeout(done, 20)); return 0;');
+  const longJob = createJob<number, number>('long', 'await new Promise(done => setTimeout(done, 1500)); return 0;', {
     isLong: true,
   });
-  const longs = [ask('long', long, 'c'), ask('long', long, 'd')];
-  const many = Array.from({ length: 8 }, () => ask('many', pause, 'a'));
-  const one = ask('one', pause, 'b');
-  await Promise.all([...longs, ...many, one]);
+  const longRuns = [ask('long', longJob, 'c'), ask('long', longJob, 'd')];
+  const manyRuns = Array.from({ length: 8 }, () => ask('many', pauseJob, 'a'));
+  const one = ask('one', pauseJob, 'b');
+  await Promise.all([...longRuns, ...manyRuns, one]);
   assert.ok(order.indexOf('one') < 4, order.join());
   assert.ok(order.indexOf('long') >= 9 || order.lastIndexOf('long') === order.length - 1, order.join());
   assert.ok(order.filter(name => name === 'many').length === 8);
@@ -127,36 +138,36 @@ test('shares threads fairly between sessions, and reserves a thread for short jo
 
 test('runs only one solo job of a session at a time, so that another session does not wait for it', async () => {
   const pool = new WorkerPool({ threads: 2 });
-  const endless = jobOf<number, number>('solo', 'for (;;);', { limitMs: 1_000, isSolo: true });
-  const [first, second] = [pool.run(endless, 0, { owner: 'a' }), pool.run(endless, 0, { owner: 'a' })].map(
+  const endlessJob = createJob<number, number>('solo', 'for (;;);', { limitMs: 1_000, isSolo: true });
+  const [first, second] = [pool.run(endlessJob, 0, { owner: 'a' }), pool.run(endlessJob, 0, { owner: 'a' })].map(
     async job => {
-      await assert.rejects(job, why('too_long'));
+      await assert.rejects(job, hasWhy('too_long'));
       return 'ended';
     },
   );
-  const short = jobOf<number, number>('short', 'return 2 * input;', { isSolo: true });
-  assert.equal(await Promise.race([pool.run(short, 1, { owner: 'b' }), first]), 2);
-  assert.equal(await Promise.race([pool.run(double, 2, { owner: 'a' }), first]), 4);
+  const shortJob = createJob<number, number>('short', 'return 2 * input;', { isSolo: true });
+  assert.equal(await Promise.race([pool.run(shortJob, 1, { owner: 'b' }), first]), 2);
+  assert.equal(await Promise.race([pool.run(doubleJob, 2, { owner: 'a' }), first]), 4);
   await Promise.all([first, second]);
-  assert.equal(await pool.run(short, 3, { owner: 'a' }), 6);
+  assert.equal(await pool.run(shortJob, 3, { owner: 'a' }), 6);
   await pool.close();
 });
 
 test('refuses jobs above the limit, and all jobs after close', async () => {
   const pool = new WorkerPool({ threads: 1, waitingPerOwnerMax: 1 });
-  const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
-  const running = pool.run(pause, 0, { owner });
-  const waiting = assert.rejects(pool.run(pause, 0, { owner }), why('closed'));
-  await assert.rejects(pool.run(pause, 0, { owner }), why('too_many'));
-  const cut = assert.rejects(running, why('closed'));
+  const pauseJob = createJob('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
+  const firstRun = pool.run(pauseJob, 0, { owner });
+  const secondRun = assert.rejects(pool.run(pauseJob, 0, { owner }), hasWhy('closed'));
+  await assert.rejects(pool.run(pauseJob, 0, { owner }), hasWhy('too_many'));
+  const firstRejection = assert.rejects(firstRun, hasWhy('closed'));
   await pool.close();
-  await Promise.all([waiting, cut]);
-  await assert.rejects(pool.run(pause, 0, { owner }), why('closed'));
+  await Promise.all([secondRun, firstRejection]);
+  await assert.rejects(pool.run(pauseJob, 0, { owner }), hasWhy('closed'));
 });
 
 test('idle threads end automatically', async () => {
   const pool = new WorkerPool({ idleMs: 10 });
-  await pool.run(double, 1, { owner });
+  await pool.run(doubleJob, 1, { owner });
   for (let round = 0; pool.threadCount > 0 && round < 500; round++)
     await new Promise(resolve => setTimeout(resolve, 10));
   assert.equal(pool.threadCount, 0);

@@ -17,7 +17,7 @@ export interface Admission {
   readonly limits: Limits;
   readonly queue: AdmissionQueue<PlacedSession>;
   readonly line: Line;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   readonly rates: RateLimiter;
 }
 
@@ -53,5 +53,5 @@ export async function openAdmission(
     ...{ perMinute: config.requestsPerMinute, rows: store.requestRates, clock, log },
     isAlone: () => fleet.isAlone,
   });
-  return { limits, queue, line, waiting: new WaitingBytes(), rates };
+  return { limits, queue, line, waitingBytes: new WaitingBytes(), rates };
 }

@@ -16,14 +16,14 @@ export interface CdpDeps {
   readonly connector: SessionConnector;
   readonly endings: Endings;
   readonly identity: Identity;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   readonly live: Families['live'];
   readonly handoffs: Families['handoffs'];
   readonly forwarding: Forwarding;
 }
 
 export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Foundation, deps: CdpDeps): CdpEntry {
-  const { connector, endings, identity, waiting, live, handoffs, forwarding } = deps;
+  const { connector, endings, identity, waitingBytes, live, handoffs, forwarding } = deps;
   return new CdpEntry({
     connector,
     trustedProxies: config.trustedProxies,
@@ -34,7 +34,7 @@ export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Fou
     liveView: live.service,
     handleOtherUpgrade: (...upgrade) => live.entry.upgrade(...upgrade),
     forwarding,
-    waiting,
+    waitingBytes,
     readLongMessage: (message, jobOwner) =>
       workers.run(READ_ENVELOPE, message, { owner: jobOwner, movedBuffers: wholeBufferOf(message) }),
     clock,

@@ -16,13 +16,13 @@ import { validateIn } from './validate.ts';
 export interface ConfiguredOperationsDeps {
   readonly applications: Pick<Applications, 'require'>;
   readonly credentials: CallCredentials;
-  readonly typed: TypedCredentials;
+  readonly typedCredentials: TypedCredentials;
 }
 
 export function openConfiguredOperations(
   { clock, log }: Runtime,
   { store, audit, secret, workers, outbound, signingKeys }: Foundation,
-  { applications, credentials, typed }: ConfiguredOperationsDeps,
+  { applications, credentials, typedCredentials }: ConfiguredOperationsDeps,
 ) {
   const compile = async (schemas: Readonly<Record<string, object>>, jobOwner: string) => {
     try {
@@ -36,7 +36,7 @@ export function openConfiguredOperations(
   };
   return {
     service: new ConfiguredOperations({
-      ...{ store, applications, audit, credentials, typedCredentials: typed, outbound, compile, clock },
+      ...{ store, applications, audit, credentials, typedCredentials, outbound, compile, clock },
       validate: validateIn(workers),
       cursors: new Cursors(secret, clock),
     }),

@@ -24,14 +24,24 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), keys, folders: slots });
   const addresses = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
   const storedVersions = new StoredVersions({ artifacts, profiles, ...addresses });
-  const loader = new ContextLoader({ rows, uses, events, stored: storedVersions, profiles, clock, log });
-  const saver = new Saver({ rows, uses, sessions, stored: storedVersions, profiles, host, clock, log });
+  const loader = new ContextLoader({ rows, uses, events, storedVersions, profiles, clock, log });
+  const saver = new Saver({ rows, uses, sessions, storedVersions, profiles, host, clock, log });
   const prompt = (): void => foundation.prompt(CONTEXTS);
   const folder = join(config.dataDir, 'exports');
-  const exports = new Exports({ stored: storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
+  const exports = new Exports({ storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
   return {
-    service: new Contexts({ rows, stored: storedVersions, profiles, exports, clock, prompt }),
-    watcher: new ContextWatcher({ rows, uses, loader, stored: storedVersions, profiles, host, clock, log, prompt }),
+    service: new Contexts({ rows, storedVersions, profiles, exports, clock, prompt }),
+    watcher: new ContextWatcher({
+      rows,
+      uses,
+      loader,
+      storedVersions,
+      profiles,
+      host,
+      clock,
+      log,
+      prompt,
+    }),
     tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.reconcile() }],
     recover: () => saver.recover(),
     close: () => saver.close(),

@@ -24,7 +24,7 @@ export function openCredits(
   { config, store, secret, audit }: Foundation,
   { applications, endSession, isEndUnwritten }: CreditsDeps,
 ) {
-  const metering = {
+  const meteringParts = {
     rows: store.credits,
     clock,
     log,
@@ -44,7 +44,7 @@ export function openCredits(
     topUps: new TopUps({ store, applications, audit, cursors, secret, packs, paymentText, clock }),
     service: new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock }),
     tasks: [
-      { name: 'settle_meters', everyMs: METER_INTERVAL_MS, unusedMs: REST_MS, run: () => meterSessions(metering) },
+      { name: 'settle_meters', everyMs: METER_INTERVAL_MS, unusedMs: REST_MS, run: () => meterSessions(meteringParts) },
       { name: 'expire_credit', everyMs: EXPIRE_INTERVAL_MS, run: expireOverdue },
     ],
   };

@@ -14,7 +14,7 @@ const TIDY_INTERVAL_MS = 3_600_000;
 export async function openExtensions({ clock, log }: Runtime, { config, store, artifacts, slots }: Foundation) {
   const packages = new ExtensionPackages(join(config.dataDir, 'unpacking'));
   await packages.recover();
-  const shared = {
+  const sharedParts = {
     rows: store.extensions,
     artifacts,
     keyOf: extensionKey,
@@ -22,10 +22,10 @@ export async function openExtensions({ clock, log }: Runtime, { config, store, a
     unpackLimiter: new WorkLimiter(UNPACKING_LIMITS),
     clock,
   };
-  const service = new Extensions({ ...shared, unusedDays: config.extensionDays });
+  const service = new Extensions({ ...sharedParts, unusedDays: config.extensionDays });
   return {
     service,
-    watcher: extensionsWatcher({ ...shared, isJailed: slots.form !== 'process', log }),
+    watcher: extensionsWatcher({ ...sharedParts, isJailed: slots.form !== 'process', log }),
     tasks: [{ name: 'tidy_extensions', everyMs: TIDY_INTERVAL_MS, run: () => service.removeUnused() }],
   };
 }

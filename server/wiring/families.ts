@@ -57,7 +57,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     ...{ [RECORDING_OBJECT]: recordings.addresses.find, [INVOCATION_OBJECT]: invocationFiles.find },
   });
   const live = openLive(runtime, foundation, {
-    ...{ liveSessions, keyUses: identity.keyUses, waiting: admission.waiting },
+    ...{ liveSessions, keyUses: identity.keyUses, waitingBytes: admission.waitingBytes },
     liveFrames: recordings.liveFrames,
     linkTo: download => downloads.linkTo(download),
   });
@@ -83,7 +83,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     invocations: { files: invocationFiles, tasks: [] },
     storedCredentials,
     configuredOperations: openConfiguredOperations(runtime, foundation, {
-      ...{ applications, credentials: storedCredentials.calls, typed: storedCredentials.typed },
+      ...{ applications, credentials: storedCredentials.calls, typedCredentials: storedCredentials.typed },
     }),
     logs,
     files: await openFiles(runtime, foundation, {

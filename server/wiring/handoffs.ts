@@ -60,7 +60,7 @@ export async function openHandoffs(
   });
   const expire = async () => ({ ended: await store.handoffs.endForEndedSessions(clock.now()) });
   let isPrompted = false;
-  const promptWithdrawing = (): void => {
+  const promptWithdrawTask = (): void => {
     if (isPrompted) return;
     isPrompted = true;
     prompt(WITHDRAW_TASK);
@@ -69,7 +69,7 @@ export async function openHandoffs(
     isPrompted = false;
     return { withdrawn: await withdrawFromConsumers({ store, leaseOf }) };
   };
-  const subscription = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
+  const subscription = await store.listen('credential_revoked', promptWithdrawTask, promptWithdrawTask);
   const forget = async () => {
     const endedBefore = addMs(clock.now(), -HANDOFF_RETENTION_DAYS * DAY_MS);
     return { removed: await runInBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };

@@ -73,7 +73,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
     await openHttp({
       ...runtime,
       ...{ listen, publicUrl, compat, trustedProxies, workers, identity, frontEnd },
-      offered: offeredChoicesOf(foundation),
+      offeredChoices: offeredChoicesOf(foundation),
       ...{ version: version(), incomingDir: join(config.dataDir, 'incoming') },
       limits: admission.limits,
       usage: families.usage.service,
@@ -81,7 +81,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       topUps: families.credits.topUps,
       host: { thisHost: host.service, allHosts: host.hosts },
       rates: admission.rates,
-      waiting: admission.waiting,
+      waitingBytes: admission.waitingBytes,
       people: families.people.service,
       ...consumersOf(runtime, foundation, deps),
       members: families.members.service,

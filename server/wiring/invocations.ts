@@ -92,7 +92,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { owner: jobOwner }),
   });
   const validate = validateIn(workers);
-  const browser = new BrowserOperations({ managed, validate, typed: credentials.typed, clock });
+  const browser = new BrowserOperations({ managed, validate, typedCredentials: credentials.typed, clock });
   const inputs = sealedInputs(vault);
   const executions = new Executions({
     ...{ ...runtime, rows, keys: store.keys, catalogue, managed, http, browser, memory, files, isDriveFailed },

@@ -15,11 +15,11 @@ export interface LiveDeps {
   readonly keyUses: KeyUses;
   readonly liveFrames: LiveFrames;
   readonly linkTo: LiveViewParts['linkTo'];
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
 }
 
 export function openLive({ clock, log }: Runtime, { config, store, secret, audit }: Foundation, deps: LiveDeps) {
-  const { liveSessions, keyUses, liveFrames, linkTo, waiting } = deps;
+  const { liveSessions, keyUses, liveFrames, linkTo, waitingBytes } = deps;
   const { controls, handoffs, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
@@ -42,5 +42,5 @@ export function openLive({ clock, log }: Runtime, { config, store, secret, audit
       log,
     },
   });
-  return { service: view, watcher: view, entry: new LiveEntry({ liveView: view, keyUses, waiting, clock, log }) };
+  return { service: view, watcher: view, entry: new LiveEntry({ liveView: view, keyUses, waitingBytes, clock, log }) };
 }

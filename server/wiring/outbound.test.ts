@@ -11,9 +11,9 @@ import { systemClock } from '../kit/clock.ts';
 import { operatorAddresses } from './operator-addresses.ts';
 import { openOutbound } from './outbound.ts';
 
-const opened = (file: string) => openOutbound(readConfig({ BERTH_OUTBOUND_CA_FILE: file }), systemClock);
+const openWithCaFile = (file: string) => openOutbound(readConfig({ BERTH_OUTBOUND_CA_FILE: file }), systemClock);
 
-function fileWith(t: TestContext, text: string): string {
+function writeCaFile(t: TestContext, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-authorities-'));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'ca.pem'), text);
@@ -21,22 +21,30 @@ function fileWith(t: TestContext, text: string): string {
 }
 
 test('refuses a certificate authority file that is missing or is not PEM, and names the setting', t => {
-  assert.throws(() => opened('/nonexistent/ca.pem'), /BERTH_OUTBOUND_CA_FILE is .* expected a file that can be read/);
-  assert.throws(() => opened(fileWith(t, 'no certificate')), /BERTH_OUTBOUND_CA_FILE is .* expected a file with cert/);
+  assert.throws(
+    () => openWithCaFile('/nonexistent/ca.pem'),
+    /BERTH_OUTBOUND_CA_FILE is .* expected a file that can be read/,
+  );
+  assert.throws(
+    () => openWithCaFile(writeCaFile(t, 'no certificate')),
+    /BERTH_OUTBOUND_CA_FILE is .* expected a file with cert/,
+  );
 });
 
 test('refuses an address of this machine, by the same rules as for sessions', async () => {
-  const own = Object.values(networkInterfaces()).flatMap(entries => entries?.map(({ address }) => address) ?? []);
+  const ownAddresses = Object.values(networkInterfaces()).flatMap(
+    entries => entries?.map(({ address }) => address) ?? [],
+  );
   const seen = new Set<string>();
   for (const allow of ['', '127.0.0.0/8', '0.0.0.0/0,::/0']) {
     const config = readConfig({ BERTH_EGRESS_ALLOW: allow });
     const outbound = openOutbound(config, systemClock);
-    const sessions = egressPolicy(operatorAddresses(config, systemClock));
-    for (const text of [...own, '127.0.0.2', '0.0.0.0', '10.0.0.1', '169.254.169.254', '93.184.216.34'])
+    const sessionPolicy = egressPolicy(operatorAddresses(config, systemClock));
+    for (const text of [...ownAddresses, '127.0.0.2', '0.0.0.0', '10.0.0.1', '169.254.169.254', '93.184.216.34'])
       for (const port of [config.listen.port, 9]) {
         const address = parseAddress(text);
         assert.ok(address, text);
-        const verdict = sessions.checkAddress(address, port);
+        const verdict = sessionPolicy.checkAddress(address, port);
         const refusal = await outbound.check(`https://${text.includes(':') ? `[${text}]` : text}:${port}/`);
         assert.equal(refusal?.rule, verdict.isAllowed ? undefined : verdict.rule, `${text}:${port}, allowed: ${allow}`);
         seen.add(refusal?.rule ?? 'allowed');

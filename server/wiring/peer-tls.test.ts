@@ -15,7 +15,7 @@ const [certFile, keyFile, caFile] = ['cert.pem', 'key.pem', 'ca.pem'].map(name =
 assert.ok(certFile && keyFile && caFile);
 const files = { certFile, keyFile, caFile };
 
-function write(signed: CertificateWithKey): CertificateWithKey {
+function writeCertificate(signed: CertificateWithKey): CertificateWithKey {
   writeFileSync(files.certFile, signed.cert);
   writeFileSync(files.keyFile, signed.key);
   return signed;
@@ -23,27 +23,28 @@ function write(signed: CertificateWithKey): CertificateWithKey {
 
 test('reloads replaced files, and keeps the previous certificate while the new files are unusable', async () => {
   writeFileSync(caFile, authority.pem);
-  const first = write(authority.issue('127.0.0.1'));
+  const first = writeCertificate(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);
   assert.deepEqual([tls.certificate, tls.authorities], [first, authority.pem]);
-  const renewed: CertificateWithKey[] = [];
-  tls.onRenewed(shown => renewed.push(shown));
-  const look = () => tls.tasks[0]?.run();
-  assert.deepEqual(await look(), { renewed: 0 });
-  write({ ...authority.issue('127.0.0.1'), key: first.key });
-  assert.deepEqual(await look(), { renewed: 0 });
+  const renewedCertificates: CertificateWithKey[] = [];
+  tls.onRenewed(shown => renewedCertificates.push(shown));
+  const runTask = () => tls.tasks[0]?.run();
+  assert.deepEqual(await runTask(), { renewed: 0 });
+  writeCertificate({ ...authority.issue('127.0.0.1'), key: first.key });
+  assert.deepEqual(await runTask(), { renewed: 0 });
   assert.deepEqual(tls.certificate, first);
-  const second = write(authority.issue('127.0.0.1'));
-  assert.deepEqual(await look(), { renewed: 1 });
-  assert.deepEqual(renewed, [second]);
+  const second = writeCertificate(authority.issue('127.0.0.1'));
+  assert.deepEqual(await runTask(), { renewed: 1 });
+  assert.deepEqual(renewedCertificates, [second]);
 });
 
 test('refuses unusable files at startup, and names the setting', () => {
-  write({ ...authority.issue('127.0.0.1'), key: authority.issue('127.0.0.1').key });
-  const named = (name: string) => (error: unknown) => error instanceof BadConfig && error.message.startsWith(name);
-  assert.throws(() => new PeerTls(files, silentLog), named('BERTH_TLS_PEER_CERT is'));
+  writeCertificate({ ...authority.issue('127.0.0.1'), key: authority.issue('127.0.0.1').key });
+  const isBadConfig = (name: string) => (error: unknown) =>
+    error instanceof BadConfig && error.message.startsWith(name);
+  assert.throws(() => new PeerTls(files, silentLog), isBadConfig('BERTH_TLS_PEER_CERT is'));
   writeFileSync(caFile, '-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n');
-  assert.throws(() => new PeerTls({ caFile }, silentLog), named('BERTH_TLS_PEER_CA is'));
-  assert.throws(() => new PeerTls({ caFile: join(folder, 'none') }, silentLog), named('BERTH_TLS_PEER_CA is'));
+  assert.throws(() => new PeerTls({ caFile }, silentLog), isBadConfig('BERTH_TLS_PEER_CA is'));
+  assert.throws(() => new PeerTls({ caFile: join(folder, 'none') }, silentLog), isBadConfig('BERTH_TLS_PEER_CA is'));
   assert.deepEqual(new PeerTls({}, silentLog).tasks, []);
 });

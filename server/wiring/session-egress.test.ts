@@ -23,9 +23,9 @@ async function listen(t: TestContext, server: Server): Promise<number> {
 
 /** Returns the status code of the response from the proxy on this port. */
 async function statusOf(proxyPort: number, method: string, path: string): Promise<number | undefined> {
-  const asked = request({ host: '127.0.0.1', port: proxyPort, method, path, agent: false });
-  asked.end();
-  const [reply, socket] = await Promise.race([once(asked, 'response'), once(asked, 'connect')]);
+  const proxyRequest = request({ host: '127.0.0.1', port: proxyPort, method, path, agent: false });
+  proxyRequest.end();
+  const [reply, socket] = await Promise.race([once(proxyRequest, 'response'), once(proxyRequest, 'connect')]);
   reply.resume();
   socket?.destroy();
   return reply.statusCode;
@@ -33,11 +33,11 @@ async function statusOf(proxyPort: number, method: string, path: string): Promis
 
 test('a warm browser cannot reach any address, even an address that the operator allows, until its session opens the network', async t => {
   let hits = 0;
-  const outside = createServer((_, response) => {
+  const outsideServer = createServer((_, response) => {
     hits += 1;
     response.end('outside');
   });
-  const port = await listen(t, outside);
+  const port = await listen(t, outsideServer);
   const box = createNetServer();
   const proxyPort = await listen(t, box);
   const config = readConfig({ BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` });
@@ -45,14 +45,15 @@ test('a warm browser cannot reach any address, even an address that the operator
   const { openEgress } = openSessionEgress(runtime, config, new OutboundEndpoints(), { serve: () => {} });
   const egress = openEgress({ egress: box, session: 'warm' } as Box);
   t.after(() => egress.close());
-  const asked = [
+  const refusedRequests = [
     ['GET', `http://127.0.0.1:${port}/`],
     ['CONNECT', `127.0.0.1:${port}`],
     ['CONNECT', 'localhost:80'],
   ] as const;
-  for (const [method, path] of asked) assert.equal(await statusOf(proxyPort, method, path), 403, `${method} ${path}`);
+  for (const [method, path] of refusedRequests)
+    assert.equal(await statusOf(proxyPort, method, path), 403, `${method} ${path}`);
   assert.deepEqual([hits, egress.counters().connections], [0, 0]);
-  assert.deepEqual(egress.counters().refusals, { no_session: asked.length });
+  assert.deepEqual(egress.counters().refusals, { no_session: refusedRequests.length });
   egress.open(
     egressPolicy({ allow: config.egressAllow, machine: thisMachine({ listeners: [], clock: systemClock }) }),
     {},
@@ -62,10 +63,10 @@ test('a warm browser cannot reach any address, even an address that the operator
 });
 
 test('the error for a certificate file or key file that cannot be read names the setting', () => {
-  const readable = import.meta.filename;
+  const readableFile = import.meta.filename;
   for (const [setting, files] of [
-    ['BERTH_TLS_CERT', { BERTH_TLS_CERT: '/no/such/cert.pem', BERTH_TLS_KEY: readable }],
-    ['BERTH_TLS_KEY', { BERTH_TLS_CERT: readable, BERTH_TLS_KEY: '/no/such/key.pem' }],
+    ['BERTH_TLS_CERT', { BERTH_TLS_CERT: '/no/such/cert.pem', BERTH_TLS_KEY: readableFile }],
+    ['BERTH_TLS_KEY', { BERTH_TLS_CERT: readableFile, BERTH_TLS_KEY: '/no/such/key.pem' }],
   ] as const) {
     const config = readConfig({ BERTH_PUBLIC_URL: 'https://berth.test', ...files });
     const runtime = { clock: systemClock, log: silentLog };

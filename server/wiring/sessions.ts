@@ -88,9 +88,9 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const { liveSessions, identity, metrics, admission, families } = deps;
   const rows = store.sessions;
   const claims = new RecentClaims(clock);
-  const shared = openShared(runtime, foundation, deps, claims);
-  const { starting, endings, signing, connector } = shared;
-  const { waiting } = admission;
+  const sharedParts = openShared(runtime, foundation, deps, claims);
+  const { starting, endings, signing, connector } = sharedParts;
+  const { waitingBytes } = admission;
   const isStarting = (id: SessionId): boolean => starting.ids.includes(id);
   const forwarding = openForwarding(runtime, foundation, {
     liveSessions,
@@ -98,7 +98,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     admission,
     onRefusal: metrics.recordRefusal,
   });
-  const cdp = openCdp(runtime, foundation, { connector, endings, identity, waiting, ...families, forwarding });
+  const cdp = openCdp(runtime, foundation, { connector, endings, identity, waitingBytes, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const gate = new StartGate(clock);
   const pool = new WarmPool({
@@ -108,10 +108,10 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   });
   const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
   const presenceParts = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
-  const { watchers } = shared;
+  const { watchers } = sharedParts;
   const browserStarter = new BrowserStarter({ ...runtime, browserHost, pool, gate, rows, presenceParts, watchers });
   const deliveries = new ResponseDeliveries({ rows, host, clock, log });
-  const service = openService(runtime, foundation, shared, browserStarter, deliveries);
+  const service = openService(runtime, foundation, sharedParts, browserStarter, deliveries);
   return {
     ...{ service, connector, endings, signing, cdp, browserHost, pool, gate, forwarding },
     tasks: [

@@ -20,11 +20,11 @@ export interface SuperviseParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
-  readonly stopRequested: Promise<StopSignal>;
+  readonly whenStopRequested: Promise<StopSignal>;
 }
 
-/** Runs until `stopRequested` resolves, or until a process fails to start. Returns the exit code. */
-export async function runProcesses({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
+/** Runs until `whenStopRequested` resolves, or until a process fails to start. Returns the exit code. */
+export async function runProcesses({ config, clock, log, whenStopRequested }: SuperviseParts): Promise<number> {
   // Each process accepts connections from the common socket itself. A connection that the supervisor handed over in a
   // message would be lost if the process were killed before it read the message.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -42,7 +42,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     const stop = (signal: StopSignal): void => {
       for (const one of supervisedProcesses) one.stop(signal);
     };
-    void stopRequested.then(stop);
+    void whenStopRequested.then(stop);
     const [firstProcess, ...otherProcesses] = supervisedProcesses;
     // The first process is started before the others, because it creates the tables and the first account.
     const addresses = await firstProcess?.start();

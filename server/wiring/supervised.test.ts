@@ -23,21 +23,21 @@ writeFileSync(
 );
 
 /** Working folders with which no process can be started: the worker emits an error, or `cluster.fork` throws. */
-const UNUSABLE = { error: join(folder, 'missing'), exception: program };
+const UNUSABLE_FOLDERS = { error: join(folder, 'missing'), exception: program };
 const setFolder = (cwd: string): void =>
   cluster.setupPrimary({ exec: program, args: [], execArgv: [], cwd, serialization: 'json' });
 
 /**
- * A supervised process. `events` are the errors in its log. `ended` contains its number once for each call of
+ * A supervised process. `events` are the errors in its log. `endedNumbers` contains its number once for each call of
  * `onEnded`.
  */
 function supervise(clock: Clock) {
   const events: string[] = [];
-  const ended: number[] = [];
+  const endedNumbers: number[] = [];
   const log: Log = { ...silentLog, error: event => void events.push(event) };
-  const onEnded = (number: number): void => void ended.push(number);
+  const onEnded = (number: number): void => void endedNumbers.push(number);
   const supervised = new SupervisedProcess({ position: { number: 1, processCount: 1 }, env: {}, clock, log, onEnded });
-  return { supervised, events, ended };
+  return { supervised, events, ended: endedNumbers };
 }
 
 /** Kills the process that `cluster` started last. */
@@ -46,7 +46,7 @@ function killWorker(): void {
   assert.ok(worker?.process.kill('SIGKILL'));
 }
 
-for (const [how, unusable] of Object.entries(UNUSABLE))
+for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
   test(`a process that the kernel refuses to start (${how}) is started later, and stops on request`, async () => {
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => {
@@ -56,7 +56,7 @@ for (const [how, unusable] of Object.entries(UNUSABLE))
     setFolder(folder);
     const process = supervise(Object.assign(new ManualClock(), { sleep }));
     assert.deepEqual(await process.supervised.start(), ADDRESSES);
-    setFolder(unusable);
+    setFolder(unusableFolder);
     const nextReady = new Promise(resolve => cluster.once('message', resolve));
     killWorker();
     await withTimeLimit('the process to serve again', nextReady);
@@ -72,7 +72,7 @@ test('stop ends a process that is waiting for its next start after the kernel re
   setFolder(folder);
   const { supervised, events } = supervise(clock);
   await supervised.start();
-  setFolder(UNUSABLE.error);
+  setFolder(UNUSABLE_FOLDERS.error);
   killWorker();
   await eventually('the wait before the restart', () => clock.sleeperCount === 1);
   await clock.advance(1);
@@ -81,9 +81,9 @@ test('stop ends a process that is waiting for its next start after the kernel re
   assert.equal(await withTimeLimit('the process to end', supervised.whenEnded), 0);
 });
 
-for (const [how, unusable] of Object.entries(UNUSABLE))
+for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
   test(`a process whose first start the kernel refuses (${how}) ends with exit code 1`, async () => {
-    setFolder(unusable);
+    setFolder(unusableFolder);
     const { supervised, events } = supervise(new ManualClock());
     assert.equal(await withTimeLimit('the start to fail', supervised.start()), undefined);
     assert.equal(await supervised.whenEnded, 1);

@@ -30,7 +30,7 @@ export class SupervisedProcess {
   readonly #parts: SupervisedParts;
   readonly #ready = Promise.withResolvers<ServerAddresses | undefined>();
   readonly #exitCode = Promise.withResolvers<number>();
-  readonly #stopping = new AbortController();
+  readonly #stopController = new AbortController();
   #worker: Worker | undefined;
   #signal: StopSignal | undefined;
   #hasServed = false;
@@ -57,7 +57,7 @@ export class SupervisedProcess {
   stop(signal: StopSignal): void {
     if (this.#signal) return;
     this.#signal = signal;
-    this.#stopping.abort(new Error('the processes are being stopped'));
+    this.#stopController.abort(new Error('the processes are being stopped'));
     if (this.#worker) this.#worker.process.kill(signal);
     else this.#end(0);
   }
@@ -129,8 +129,8 @@ export class SupervisedProcess {
     const { clock } = this.#parts;
     this.#earlyExits = ranMs > STABLE_MS ? 0 : this.#earlyExits + 1;
     const waitMs = this.#earlyExits <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#earlyExits - 2));
-    await clock.sleep(waitMs, this.#stopping.signal).catch(() => {});
-    if (!this.#stopping.signal.aborted) this.#fork();
+    await clock.sleep(waitMs, this.#stopController.signal).catch(() => {});
+    if (!this.#stopController.signal.aborted) this.#fork();
   }
 
   #end(code: number): void {

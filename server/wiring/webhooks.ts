@@ -36,7 +36,7 @@ export async function openWebhooks(
   const sender = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
 
   let isPrompted = false;
-  const promptWriting = (): void => {
+  const promptWriteTask = (): void => {
     if (isPrompted) return;
     isPrompted = true;
     prompt(WRITE_TASK, WRITE_AFTER_MS);
@@ -45,10 +45,10 @@ export async function openWebhooks(
     isPrompted = false;
     return writer.run();
   };
-  const subscription = await store.listen('session_event', promptWriting, promptWriting);
+  const subscription = await store.listen('session_event', promptWriteTask, promptWriteTask);
   const forget = async () => {
-    const before = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
-    return { removed: await runInBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
+    const createdBefore = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
+    return { removed: await runInBatches(FORGET_LIMITS, batch => store.webhooks.forget(createdBefore, batch)) };
   };
   return {
     service,

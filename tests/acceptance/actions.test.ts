@@ -11,7 +11,7 @@ import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication, stepUp, verifyEmail } from '../harness/members.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -20,45 +20,45 @@ const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ clock: 'test', env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
-const configure = await Owner.of(server);
-await configure.publish('orders.cancel', {
+const publisher = await Owner.open(server);
+await publisher.publish('orders.cancel', {
   ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
-await configure.publish('orders.refund', cancelOrderOperation(upstream, { approval: 'owner' }));
-await configure.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none' }));
+await publisher.publish('orders.refund', cancelOrderOperation(upstream, { approval: 'owner' }));
+await publisher.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none' }));
 const GRANTS = ['orders.cancel', 'orders.refund', 'orders.hold'].map(operationId => ({ operationId }));
-const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS });
+const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: GRANTS });
 const agent = new ActionAgent(server, key);
 let owner: Person;
 let admin: Person;
 let developer: Person;
-const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/`).length;
+const hits = (orderId: string): number => upstream.receivedRequests(`/orders/${orderId}/`).length;
 
 before(async () => {
-  owner = await Person.owner(server);
+  owner = await Person.setUpOwner(server);
   await verifyEmail(server, owner, 'ada@example.com');
   admin = (await joinApplication(server, owner, 'admin@example.com', 'admin')).person;
   developer = (await joinApplication(server, owner, 'dev@example.com', 'developer')).person;
 });
 
 test('a direct call of an operation that needs approval is refused, and the error contains the address for preparing the call', async () => {
-  const called = await invoke(
+  const callResponse = await invoke(
     server,
     key,
     'orders.cancel',
     { orderId: 'A-0' },
     { headers: { 'idempotency-key': 'x' } },
   );
-  assert.deepEqual([called.status, called.body.code], [409, 'approval_required']);
-  assert.match(called.text, /operations\/orders\.cancel\/prepare/);
+  assert.deepEqual([callResponse.status, callResponse.body.code], [409, 'approval_required']);
+  assert.match(callResponse.text, /operations\/orders\.cancel\/prepare/);
 });
 
 test('an input is refused if other programs might compute another digest of it', async () => {
   for (const orderId of ['\ud800', 2 ** 53]) {
-    const refused = await agent.prepare('orders.cancel', { input: { orderId } });
-    assert.equal(refused.status, 400, refused.text);
-    assert.match(refused.text, /half of a surrogate pair/);
+    const refusal = await agent.prepare('orders.cancel', { input: { orderId } });
+    assert.equal(refusal.status, 400, refusal.text);
+    assert.match(refusal.text, /half of a surrogate pair/);
   }
 });
 
@@ -79,11 +79,11 @@ test('a member approves the digest, and the agent executes the Action once', asy
   assert.deepEqual(seen.body.asksFor, { summary: 'Cancel order A-1', fields: [{ label: 'Order', value: 'A-1' }] });
   assert.deepEqual([seen.body.reason, seen.body.mayDecide], ['The customer asked.', true]);
   await stepUp(admin);
-  const waiting = agent.read(action.jobId, '?wait=50&since=awaiting_approval');
-  const approved = await decide(server, admin, action);
-  assert.equal(approved.status, 200, approved.text);
-  assert.equal((await waiting).body.status, 'approved');
-  assert.deepEqual(approved.body.decision?.by.kind, 'member');
+  const pendingRead = agent.read(action.jobId, '?wait=50&since=awaiting_approval');
+  const approval = await decide(server, admin, action);
+  assert.equal(approval.status, 200, approval.text);
+  assert.equal((await pendingRead).body.status, 'approved');
+  assert.deepEqual(approval.body.decision?.by.kind, 'member');
 
   const done = await agent.execute(action);
   assert.equal(done.status, 200, done.text);
@@ -115,9 +115,9 @@ test('an owner Action requires an owner with a fresh proof, and its receipt cont
   const stale = await decide(server, owner, action);
   assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication']);
   const proof = await signAction(server, owner, passkey, action);
-  const approved = await decide(server, owner, action, { proof });
-  assert.equal(approved.status, 200, approved.text);
-  assert.deepEqual([approved.body.decision?.method, approved.body.decision?.acr], ['passkey', 'phr']);
+  const approval = await decide(server, owner, action, { proof });
+  assert.equal(approval.status, 200, approval.text);
+  assert.deepEqual([approval.body.decision?.method, approval.body.decision?.acr], ['passkey', 'phr']);
   const done = await agent.execute(action);
   assert.deepEqual([done.status, done.body.status, hits('A-2')], [200, 'succeeded', 1], done.text);
   const keys = (await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null })).body;
@@ -134,36 +134,36 @@ test('an Action with executeOnApproval is executed on approval, without another 
   assert.equal((await decide(server, admin, action)).status, 200);
   const executing = await agent.read(action.jobId, '?wait=50&since=approved');
   const { invocationId = assert.fail('the Action has no invocation') } = executing.body;
-  const { body } = await agent.invocation(invocationId);
+  const { body } = await agent.readInvocation(invocationId);
   assert.deepEqual([body.status, hits('A-3')], ['succeeded', 1]);
   assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
 });
 
 test('a refused, expired, cancelled or withdrawn Action is not executed', async () => {
-  const over = async (action: Action, status: string): Promise<void> => {
-    const executed = await agent.execute(action);
-    assert.deepEqual([executed.status, executed.body.code], [410, 'expired'], executed.text);
+  const assertOver = async (action: Action, status: string): Promise<void> => {
+    const refusal = await agent.execute(action);
+    assert.deepEqual([refusal.status, refusal.body.code], [410, 'expired'], refusal.text);
     assert.equal((await agent.read(action.jobId)).body.status, status);
   };
-  const refused = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
-  const result = await decide(server, admin, refused, { decision: 'refuse', message: 'Ask them\u202e first.' });
+  const refusedAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
+  const result = await decide(server, admin, refusedAction, { decision: 'refuse', message: 'Ask them\u202e first.' });
   assert.deepEqual([result.status, result.body.decision?.message], [200, 'Ask them first.'], result.text);
-  await over(refused, 'refused');
-  const cancelled = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
-  assert.equal((await agent.cancel(cancelled.jobId)).body.why, 'caller');
-  await over(cancelled, 'cancelled');
-  const expired = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
+  await assertOver(refusedAction, 'refused');
+  const cancelledAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
+  assert.equal((await agent.cancel(cancelledAction.jobId)).body.why, 'caller');
+  await assertOver(cancelledAction, 'cancelled');
+  const expiredAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
   await stepUp(admin);
-  assert.equal((await decide(server, admin, expired)).status, 200);
+  assert.equal((await decide(server, admin, expiredAction)).status, 200);
   await server.advance(61_000);
-  await over(expired, 'expired');
-  const withdrawn = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
-  assert.equal((await decide(server, admin, withdrawn)).status, 200);
-  assert.equal((await configure.send('POST', 'operations/orders.cancel/withdraw')).status, 200);
-  await over(withdrawn, 'cancelled');
-  assert.equal((await agent.read(withdrawn.jobId)).body.why, 'withdrawn');
-  assert.equal((await configure.send('POST', 'operations/orders.cancel/publish')).status, 200);
-  await over(withdrawn, 'cancelled');
+  await assertOver(expiredAction, 'expired');
+  const withdrawnAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
+  assert.equal((await decide(server, admin, withdrawnAction)).status, 200);
+  assert.equal((await publisher.send('POST', 'operations/orders.cancel/withdraw')).status, 200);
+  await assertOver(withdrawnAction, 'cancelled');
+  assert.equal((await agent.read(withdrawnAction.jobId)).body.why, 'withdrawn');
+  assert.equal((await publisher.send('POST', 'operations/orders.cancel/publish')).status, 200);
+  await assertOver(withdrawnAction, 'cancelled');
   assert.equal(hits('A-4'), 0);
 });
 
@@ -187,7 +187,7 @@ test('a repeated prepare request returns the same Action, and another request fo
 test('an Action uses the operation revision for which it was prepared, and is not executed before its start time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
   const action = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'A-7' }, notBefore });
-  await configure.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none', title: 'Hold it' }));
+  await publisher.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none', title: 'Hold it' }));
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
   const early = await agent.execute(action);
@@ -205,9 +205,9 @@ test('members can list Actions, but only members who may decide an Action can op
   assert.equal((await developer.get(`/v1/approvals/${action.jobId}`)).status, 404);
   assert.equal((await admin.get(`/v1/approvals/${action.jobId}`)).status, 404);
   assert.equal((await owner.get(`/v1/approvals/${action.jobId}`)).status, 200);
-  const refused = await owner.get<ApplicationActionPage>(actionsPath(server, '?status=refused'));
+  const refusedList = await owner.get<ApplicationActionPage>(actionsPath(server, '?status=refused'));
   assert.deepEqual(
-    refused.body.data.map(({ status }) => status),
+    refusedList.body.data.map(({ status }) => status),
     ['refused'],
   );
 });
@@ -233,7 +233,7 @@ test('decisions and executions are recorded as events, in order and with their a
 });
 
 test('the audit log records every step of an Action with the digest, but without the input', async () => {
-  const { body, text } = await configure.send<AuditPage>('GET', 'audit?limit=100');
+  const { body, text } = await publisher.send<AuditPage>('GET', 'audit?limit=100');
   const actions = new Set(body.data.map(({ action }) => action));
   for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)
     assert.ok(actions.has(`action.${step}`), step);

@@ -6,11 +6,11 @@ import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { ownerToken } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOwnerToken } from '../harness/limits.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 import { createWebhook, Receiver } from '../harness/webhooks.ts';
@@ -19,11 +19,11 @@ const DAY_MS = 24 * 3_600_000;
 const FEED = '/v1/browsers/events';
 const receiver = await Receiver.open();
 const upstream = await openUpstream();
-const allowed = [`127.0.0.1/32:${receiver.port}`, `127.0.0.1/32:${upstream.port}`].join(',');
-const env = { ...receiver.settings, BERTH_EGRESS_ALLOW: allowed };
+const allowedAddresses = [`127.0.0.1/32:${receiver.port}`, `127.0.0.1/32:${upstream.port}`].join(',');
+const env = { ...receiver.settings, BERTH_EGRESS_ALLOW: allowedAddresses };
 const server = await startServer({ clock: 'test', env: { ...env, BERTH_ENGINE: LIGHT_ENGINE } });
-const owner = await Owner.of(server);
-const { id: keyId, key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
+const owner = await Owner.open(server);
+const { id: keyId, key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.cancel' }] });
 
 const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[]> =>
   (await server.api<SessionEventPage>('GET', `${FEED}?limit=1000${query}`, { key: by })).body.data;
@@ -31,7 +31,7 @@ const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
 
 test('publishing an operation and completing a call are recorded as events without a session, in order', async () => {
-  await createWebhook(server, await ownerToken(server), {
+  await createWebhook(server, await createOwnerToken(server), {
     url: receiver.url('/calls'),
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
   });
@@ -41,10 +41,10 @@ test('publishing an operation and completing a call are recorded as events witho
   upstream.respondTo('/orders/odd/', (_, response) => sendJson(response, 503, {}));
   const session = await server.createSession();
   await server.release(session.id);
-  const ended = [];
-  for (const order of ['good', 'bad', 'odd', 'good']) ended.push((await call(order)).body);
+  const endedCalls = [];
+  for (const orderId of ['good', 'bad', 'odd', 'good']) endedCalls.push((await call(orderId)).body);
   await owner.send('POST', 'operations/orders.cancel/withdraw');
-  const { id: revokedId } = await keyWith(server, {});
+  const { id: revokedId } = await issueAgentKey(server, {});
   await owner.send('DELETE', `agent-keys/${revokedId}`);
 
   const events = await feed();
@@ -67,28 +67,28 @@ test('publishing an operation and completing a call are recorded as events witho
   assert.deepEqual(published?.detail, { operationId: 'orders.cancel', kind: 'http', revision: 1 });
   assert.equal(published.actor.kind, 'account');
   const detail = { operationId: 'orders.cancel', revision: 1, attempts: 1 };
-  assert.deepEqual(succeeded?.detail, { ...detail, invocationId: ended[0]?.id });
+  assert.deepEqual(succeeded?.detail, { ...detail, invocationId: endedCalls[0]?.id });
   assert.deepEqual(succeeded.actor, { kind: 'agentKey', id: keyId });
-  assert.deepEqual(failed?.detail, { ...detail, invocationId: ended[1]?.id, code: 'upstream_failed' });
+  assert.deepEqual(failed?.detail, { ...detail, invocationId: endedCalls[1]?.id, code: 'upstream_failed' });
 
   const types = (await feed('&type=invocation.failed,operation.withdrawn')).map(({ type }) => type);
   assert.deepEqual(types, ['invocation.failed', 'operation.withdrawn']);
-  assert.ok((await eventsOf(server, session.id)).every(({ sessionId }) => sessionId === session.id));
-  const got = await receiver.waitForCount('/calls', 4);
+  assert.ok((await listEvents(server, session.id)).every(({ sessionId }) => sessionId === session.id));
+  const deliveries = await receiver.waitForCount('/calls', 4);
   assert.deepEqual(
-    got.map(({ message }) => message.type),
+    deliveries.map(({ message }) => message.type),
     ['operation.published', 'invocation.succeeded', 'invocation.ambiguous', 'operation.withdrawn'],
   );
-  assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
+  assert.deepEqual(deliveries[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
 test('changes to an Action are recorded as events with the digest, but without the input or the reason', async () => {
-  await createWebhook(server, await ownerToken(server), {
+  await createWebhook(server, await createOwnerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
   await owner.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'member' }));
-  const asking = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.hold' }] });
-  const agent = new ActionAgent(server, asking.key);
+  const actionKey = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.hold' }] });
+  const agent = new ActionAgent(server, actionKey.key);
   const [one, other, last] = await Promise.all(
     ['secret-1', 'secret-2', 'secret-3'].map(orderId =>
       agent.prepareSuccessfully('orders.hold', { input: { orderId }, reason: `because ${orderId}`, expiresIn: 60 }),
@@ -100,49 +100,52 @@ test('changes to an Action are recorded as events with the digest, but without t
   await owner.send('POST', 'operations/orders.hold/publish');
   const late = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
   await server.advance(61_000);
-  const told = await eventually(
+  const actionEvents = await eventually(
     'the Action to expire',
     () => feed('&type=action.prepared,action.cancelled,action.expired'),
     events => events.some(({ type }) => type === 'action.expired'),
   );
-  const of = ({ jobId }: { jobId: string }) => told.filter(({ detail }) => detail.jobId === jobId);
+  const eventsOfJob = ({ jobId }: { jobId: string }) => actionEvents.filter(({ detail }) => detail.jobId === jobId);
   const facts = (job: { jobId: string; digest: string }) => ({
     ...{ jobId: job.jobId, operationId: 'orders.hold', digest: job.digest },
   });
   assert.deepEqual(
-    of(one).map(({ type, actor, detail }) => [type, actor, detail]),
+    eventsOfJob(one).map(({ type, actor, detail }) => [type, actor, detail]),
     [
-      ['action.prepared', { kind: 'agentKey', id: asking.id }, { ...facts(one), approver: 'member' }],
-      ['action.cancelled', { kind: 'agentKey', id: asking.id }, { ...facts(one), why: 'caller' }],
+      ['action.prepared', { kind: 'agentKey', id: actionKey.id }, { ...facts(one), approver: 'member' }],
+      ['action.cancelled', { kind: 'agentKey', id: actionKey.id }, { ...facts(one), why: 'caller' }],
     ],
   );
   for (const withdrawn of [other, last])
-    assert.deepEqual(of(withdrawn)[1]?.detail, { ...facts(withdrawn), why: 'withdrawn' });
+    assert.deepEqual(eventsOfJob(withdrawn)[1]?.detail, { ...facts(withdrawn), why: 'withdrawn' });
   assert.deepEqual(
-    of(late).map(({ type, actor }) => [type, actor.kind]),
+    eventsOfJob(late).map(({ type, actor }) => [type, actor.kind]),
     [
       ['action.prepared', 'agentKey'],
       ['action.expired', 'clock'],
     ],
   );
-  assert.doesNotMatch(JSON.stringify(told), /secret-|because/);
-  const got = await receiver.waitForCount('/actions', 8);
+  assert.doesNotMatch(JSON.stringify(actionEvents), /secret-|because/);
+  const deliveries = await receiver.waitForCount('/actions', 8);
   assert.deepEqual(
-    got.map(({ message }) => message.data.detail),
-    told.map(({ detail }) => detail),
+    deliveries.map(({ message }) => message.data.detail),
+    actionEvents.map(({ detail }) => detail),
   );
 });
 
 test('events of an application are hidden from other applications, and contain neither input nor output', async () => {
-  assert.deepEqual(await feed('', await keyOfOtherApplication(server)), []);
+  assert.deepEqual(await feed('', await createForeignKey(server)), []);
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
 test('a stream delivers the event of a completed call', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream));
-  const leaving = new AbortController();
+  const abortController = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
-  const stream = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, { headers, signal: leaving.signal });
+  const stream = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, {
+    headers,
+    signal: abortController.signal,
+  });
   assert.ok(stream.body);
   assert.equal((await call('good again')).body.status, 'succeeded');
   let text = '';
@@ -150,7 +153,7 @@ test('a stream delivers the event of a completed call', async () => {
     text += part;
     if (text.includes('invocation.succeeded')) break;
   }
-  leaving.abort();
+  abortController.abort();
   assert.match(text, /event: ?invocation\.succeeded/);
 });
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
-  DESK_DARK,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   signInByHand,
@@ -12,7 +12,7 @@ import {
   type WatchedPage,
 } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { createSetUpToken, PASSWORD } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -22,15 +22,15 @@ const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
-const configure = await Owner.of(server);
+const configure = await Owner.open(server);
 await configure.publish('orders.cancel', {
   ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'owner' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
-const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
 const agent = new ActionAgent(server, key);
 /** A screen that is as narrow as a small phone. */
-const NARROW: DisplaySettings = { width: 360, height: 740, colours: 'light' };
+const NARROW_SCREEN: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';
 
@@ -45,7 +45,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
     reason: 'The customer asked for it on the phone.',
     executeOnApproval: true,
   });
-  await visit(ORIGIN, NARROW, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
+  await visit(ORIGIN, NARROW_SCREEN, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByLabel('Your name').fill('Ada');
     await page.getByLabel('E-mail address').fill(EMAIL);
@@ -56,8 +56,8 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
     await page.goto(action.approvalUrl.replace(server.url, ORIGIN));
     await page.getByRole('heading', { name: 'Cancel order A-1' }).waitFor();
     await watched.assertAccessible();
-    const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
-    assert.match(await said.innerText(), /The customer asked for it on the phone\./);
+    const agentSection = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    assert.match(await agentSection.innerText(), /The customer asked for it on the phone\./);
     assert.ok(await page.getByText('This cannot be undone.').isVisible());
     await page.getByRole('button', { name: 'Approve', exact: true }).click();
     await page.getByRole('heading', { name: 'Done' }).waitFor();
@@ -66,7 +66,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
   });
   const { body } = await agent.read(action.jobId);
   assert.deepEqual([body.status, body.decision?.method, body.decision?.acr], ['succeeded', 'passkey', 'phr']);
-  assert.equal(upstream.received('/orders/A-1/').length, 1);
+  assert.equal(upstream.receivedRequests('/orders/A-1/').length, 1);
 });
 
 test('the page shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
@@ -74,12 +74,12 @@ test('the page shows markup, links and reordered text from an agent as plain tex
     input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
     reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',
   });
-  await visit(ORIGIN, DESK_DARK, `/approve/${action.jobId}`, async (page, watched) => {
+  await visit(ORIGIN, DESKTOP_DARK, `/approve/${action.jobId}`, async (page, watched) => {
     await signIn(watched);
     await page.getByRole('heading', { name: /Cancel order/ }).waitFor();
-    const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    const agentSection = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
     const reason = '<b>Approve</b> at https://evil.example/ now [here](javascript:alert(1))';
-    assert.equal(await said.locator('p').innerText(), reason);
+    assert.equal(await agentSection.locator('p').innerText(), reason);
     assert.equal(await page.locator('main a').count(), 0, 'the reason contains no link');
     assert.equal(await page.locator('main b').count(), 0, 'the reason contains no markup');
     assert.match(
@@ -103,7 +103,7 @@ test('the approval page cannot be shown in a frame, sends no requests to other o
   assert.match(policy, /connect-src 'self'(;|$)/);
   assert.equal(reply.headers.get('x-frame-options'), 'DENY');
   assert.doesNotMatch(await reply.text(), /A-3|Cancel/);
-  await visit(ORIGIN, NARROW, `/approve/${action.jobId}`, async (page, watched) => {
+  await visit(ORIGIN, NARROW_SCREEN, `/approve/${action.jobId}`, async (page, watched) => {
     await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
     await watched.assertAccessible();
     assert.doesNotMatch(await page.locator('body').innerText(), /A-3|Cancel/);

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { type DisplaySettings, ensureConsoleBuilt, openWatchedPage, type WatchedPage } from '../harness/console.ts';
 import { readMailedCode } from '../harness/consumers.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { Guide } from '../harness/guide.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -17,16 +17,16 @@ const PHONE: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 const STEP_MS_MAX = 120_000;
 
 await ensureConsoleBuilt();
-const shop = `127.0.0.1:${await freePort()}`;
+const shop = `127.0.0.1:${await claimFreePort()}`;
 const server = await startServer({ env: { BERTH_EGRESS_ALLOW: shop, BERTH_WARM: '0' } });
-const operator = await Person.owner(server);
-const local = server.url.replace('127.0.0.1', 'localhost');
+const operator = await Person.setUpOwner(server);
+const localUrl = server.url.replace('127.0.0.1', 'localhost');
 const guide = new Guide('approved-once', {
   ...{ 'http://127.0.0.1:8080': server.url, '127.0.0.1:8001': shop },
   "listen(8001, '127.0.0.1')": `listen(${shop.split(':')[1]}, '127.0.0.1')`,
 });
 
-const written = (name: string): Promise<string> =>
+const waitForFile = (name: string): Promise<string> =>
   eventually(
     `the file ${name}`,
     () => (existsSync(join(guide.folder, name)) ? guide.read(name) : ''),
@@ -44,13 +44,13 @@ async function actAsCustomer({ page }: WatchedPage): Promise<void> {
   );
   await signIn(page);
   await page.getByText('You are signed in to the shop.').waitFor();
-  await page.goto(`${local}/consumer/${server.applicationId}/account`);
+  await page.goto(`${localUrl}/consumer/${server.applicationId}/account`);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await signIn(page);
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByRole('button', { name: 'Remove the passkey' }).waitFor();
-  const { approvalUrl } = JSON.parse(await written('prepared.json'));
-  await page.goto(approvalUrl.replace(server.url, local));
+  const { approvalUrl } = JSON.parse(await waitForFile('prepared.json'));
+  await page.goto(approvalUrl.replace(server.url, localUrl));
   await page.getByRole('heading', { name: 'Cancel order A-1007' }).waitFor();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByText('You have approved this.').waitFor();
@@ -66,10 +66,10 @@ async function signIn(page: WatchedPage['page']): Promise<void> {
 }
 
 test("a customer approves the agent's request with a passkey, the request is executed once, and its receipt is verified offline", async () => {
-  const watched = await openWatchedPage(PHONE, local);
+  const watched = await openWatchedPage(PHONE, localUrl);
   try {
     await watched.addAuthenticator();
-    const [{ code, printed, said }] = await Promise.all([guide.run(server), actAsCustomer(watched)]);
+    const [{ code, stdout: printed, stderr: said }] = await Promise.all([guide.run(server), actAsCustomer(watched)]);
     assert.equal(code, 0, `${printed}\n${said}`);
     assert.equal(printed.match(/The receipt is valid/g)?.length, 1, printed);
   } finally {

@@ -31,20 +31,20 @@ const WAYS: Readonly<Record<string, (to: string) => string>> = {
     `<script>fetch(${JSON.stringify(to)}).then(got => got.text()).then(text => document.body.append(text))</script>`,
 };
 
-const CLICKED = new Set(['link to a window', 'window.open']);
+const CLICKED_WAYS = new Set(['link to a window', 'window.open']);
 
 const pages = await openPages({
   '/source': '<!doctype html><title>Source</title><!-- SOURCE-ONLY -->',
   '/way': (request: IncomingMessage, response: ServerResponse) => {
-    const asked = new URL(request.url ?? '/', 'http://here').searchParams;
-    const to = asked.get('to') ?? '';
-    if (asked.get('how') === 'redirect') return void response.writeHead(302, { location: to }).end();
+    const query = new URL(request.url ?? '/', 'http://here').searchParams;
+    const to = query.get('to') ?? '';
+    if (query.get('how') === 'redirect') return void response.writeHead(302, { location: to }).end();
     response.writeHead(200, { 'content-type': 'text/html' });
-    response.end(`<!doctype html><title>Way</title><body>attempt ${WAYS[asked.get('how') ?? '']?.(to)}`);
+    response.end(`<!doctype html><title>Way</title><body>attempt ${WAYS[query.get('how') ?? '']?.(to)}`);
   },
 });
 
-const FORBIDDEN = [
+const FORBIDDEN_URLS = [
   'file:///etc/passwd',
   'file:///etc/nsswitch.conf',
   'file:///session/profile/Local%20State',
@@ -60,22 +60,23 @@ const session = await server.createSession({ keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 
-async function take(how: string, to: string): Promise<void> {
+async function takeWay(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
   // A page on which something is clicked stays at its URL, so the script checks the URL first. Other pages navigate
   // away by themselves, so an error response is expected.
-  const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
+  const isHere = CLICKED_WAYS.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
     .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
   const performAct = async (): Promise<unknown> => {
-    const asked = client.ask('Runtime.evaluate', options, page);
-    const evaluating = how === 'form' ? withTimeLimit('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
-    return Object((await evaluating)?.result?.result).value;
+    const evaluation = client.ask('Runtime.evaluate', options, page);
+    const limitedEvaluation =
+      how === 'form' ? withTimeLimit('the page to act', evaluation, ACT_MS).catch(() => undefined) : evaluation;
+    return Object((await limitedEvaluation)?.result?.result).value;
   };
-  if (CLICKED.has(how)) await eventually('the page to be clicked on', performAct, done => done === true);
+  if (CLICKED_WAYS.has(how)) await eventually('the page to be clicked on', performAct, done => done === true);
   else await performAct();
 }
 
@@ -126,13 +127,13 @@ async function closeOthers(): Promise<void> {
 for (const how of ['redirect', ...Object.keys(WAYS)])
   test(`a page can load web pages, but no files, chrome: pages or page sources: ${how}`, async () => {
     const before = pages.hits('/next');
-    await take(how, '/next');
+    await takeWay(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
     const isShown = ({ strings }: TargetContent): boolean => strings.some(text => text.includes('Next'));
     await eventually('the next page to be shown', async () => (await readTargets()).some(isShown));
     await closeOthers();
-    for (const to of FORBIDDEN) {
-      await take(how, to);
+    for (const to of FORBIDDEN_URLS) {
+      await takeWay(how, to);
       for (const { text, strings } of await readTargets()) {
         assert.match(text, /^$|^attempt|ERR_\w+/, to);
         for (const string of strings) assert.doesNotMatch(string, MARKS, to);

@@ -5,12 +5,12 @@ import type { AgentKey, IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { AuditEntry, AuditPage } from '../../contract/audit.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
-import { ownerToken, setLimits } from '../harness/limits.ts';
+import { createOwnerToken, setLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8' } });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 const MINUTE_MS = 60_000;
 
 const ask = <Body>(method: string, path: string, body?: object, headers = {}, key = token) =>
@@ -84,13 +84,13 @@ test('a key that is refused five times within a minute because of its address ra
   const use = (ip: string) =>
     ask('GET', '/v1/browsers/sessions', undefined, { 'x-forwarded-for': ip, 'user-agent': 'thief' }, body.key);
   for (let time = 0; time < 5; time += 1) assert.equal((await use('198.51.100.9')).status, 403);
-  const refused = await eventually(
+  const refusals = await eventually(
     'the refusal to be recorded',
     () => entries(id, '?action=agent_key.refused_address'),
     found => found.length > 0,
   );
-  assert.equal(refused.length, 1);
-  const [entry] = refused;
+  assert.equal(refusals.length, 1);
+  const [entry] = refusals;
   assert.deepEqual(entry?.actor, { kind: 'anonymous' });
   assert.equal(entry.outcome, 'refused');
   assert.equal(entry.ip, '198.51.100.9');
@@ -101,12 +101,12 @@ test('a key that is refused five times within a minute because of its address ra
 test('audit entries can be filtered by action, actor and time, and listed in pages while entries are added', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
-  const issue = () => ask<AgentKey>('POST', keys, { name: 'one' });
-  for (let made = 0; made < 4; made += 1) await issue();
+  const issueKey = () => ask<AgentKey>('POST', keys, { name: 'one' });
+  for (let made = 0; made < 4; made += 1) await issueKey();
   const path = `/v1/applications/${id}/audit`;
   const first = await ask<AuditPage>('GET', `${path}?limit=3`);
   assert.equal(first.body.data.length, 3);
-  await issue();
+  await issueKey();
   const second = await ask<AuditPage>('GET', `${path}?limit=3&cursor=${first.body.nextCursor}`);
   assert.equal(second.body.nextCursor, undefined);
   assert.deepEqual(
@@ -129,14 +129,14 @@ test('a request for audit entries is refused with an unknown action, a cursor of
   const path = `/v1/applications/${id}/audit`;
   assert.equal((await ask('GET', `${path}?action=all`)).status, 400);
   assert.equal((await ask('GET', '/v1/applications/01a1fa50-5319-7450-a6b3-c787ada50631/audit')).status, 404);
-  const issue = async (more: object) =>
+  const issueToken = async (more: object) =>
     (await ask<IssuedToken>('POST', '/v1/account/tokens', { name: 'test', scopes: ['audit:read'], ...more })).body
       .token;
-  const reader = await issue({});
-  assert.equal((await entries(id, '', reader)).length, 1);
-  const confined = await issue({ applicationIds: [server.applicationId] });
+  const readerToken = await issueToken({});
+  assert.equal((await entries(id, '', readerToken)).length, 1);
+  const confined = await issueToken({ applicationIds: [server.applicationId] });
   assert.equal((await ask('GET', path, undefined, {}, confined)).status, 404);
-  const other = await issue({ scopes: ['applications:read'] });
+  const other = await issueToken({ scopes: ['applications:read'] });
   assert.equal((await ask('GET', path, undefined, {}, other)).status, 403);
   assert.equal((await ask('GET', path, undefined, {}, server.key)).status, 401);
   const { body } = await ask<AuditPage>('GET', `/v1/applications/${server.applicationId}/audit?limit=1`);
@@ -173,7 +173,7 @@ test('the operator can list the audit entries that belong to no application, or 
 });
 
 /** Verifies the log, which must be intact, and returns the numbers of entries, chains, seals and unsealed entries. */
-async function verifiedCounts(): Promise<readonly number[]> {
+async function verifyAndCount(): Promise<readonly number[]> {
   const { code, stdout, stderr } = await server.operate('audit', 'verify');
   assert.equal(code, 0, stderr);
   const [, ...counts] =
@@ -186,24 +186,24 @@ async function verifiedCounts(): Promise<readonly number[]> {
 test('berth audit verify reports an intact log, before and after new entries are sealed', async () => {
   // Entries are sealed every minute, possibly just after they are added. The test therefore adds entries until it
   // observes one that is not sealed.
-  const before = await eventually(
+  const countsBefore = await eventually(
     'an entry that is not sealed',
     async () => {
       await newApplication();
-      return verifiedCounts();
+      return verifyAndCount();
     },
     ([, , , unsealed = 0]) => unsealed > 0,
   );
-  const after = await eventually(
+  const countsAfter = await eventually(
     'every entry to be sealed',
     async () => {
       await server.advance(MINUTE_MS);
-      return verifiedCounts();
+      return verifyAndCount();
     },
     ([, , , unsealed]) => unsealed === 0,
   );
-  const [entriesBefore = 0, chainsBefore, sealsBefore = 0] = before;
-  const [entriesAfter = 0, chainsAfter, sealsAfter = 0] = after;
+  const [entriesBefore = 0, chainsBefore, sealsBefore = 0] = countsBefore;
+  const [entriesAfter = 0, chainsAfter, sealsAfter = 0] = countsAfter;
   assert.equal(chainsAfter, chainsBefore);
   assert.ok(entriesAfter >= entriesBefore, `${entriesAfter} entries after ${entriesBefore}`);
   assert.ok(sealsAfter > sealsBefore, `${sealsAfter} seals after ${sealsBefore}`);

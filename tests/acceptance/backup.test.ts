@@ -30,11 +30,11 @@ import { type ZipEntry, zip } from '../harness/zip.ts';
 
 const REPORT = randomBytes(300_000);
 const CHURN_MAX = 200;
-const REGULAR = 0o100644;
-const LINK = 0o120777;
+const REGULAR_MODE = 0o100644;
+const LINK_MODE = 0o120777;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-backup-'));
-const backups = join(folder, 'backups');
+const backupFolder = join(folder, 'backups');
 const dataDir = join(folder, 'data');
 mkdirSync(dataDir, { mode: 0o700 });
 const pages = await openPages({
@@ -51,11 +51,11 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const [backUp, askStatus, stopAndMove, restoreNewest] = [
   ...readFileSync(join(CHECKOUT, 'docs/guides/upgrade.md'), 'utf8').matchAll(/^```sh story\n([\s\S]*?)^```$/gm),
 ].map(([, block = '']) => async (env: Readonly<Record<string, string>>) => {
-  const here = block
-    .replaceAll('/var/backups/berth', backups)
+  const script = block
+    .replaceAll('/var/backups/berth', backupFolder)
     .replaceAll('npm run -s berth --', `'${process.execPath}' '${join(CHECKOUT, 'cli/berth.ts')}'`)
     .replaceAll('./data', dataDir);
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', `${here} 2>&1`], {
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', `${script} 2>&1`], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -85,7 +85,7 @@ const stateWith = (value: string) => ({
   origins: [],
 });
 
-async function contextWith(value: string): Promise<string> {
+async function createContextWith(value: string): Promise<string> {
   const { id } = await createContext(server);
   const path = `/v1/browsers/contexts/${id}/storage-state`;
   const { status, text: said } = await server.api('POST', path, { body: stateWith(value) });
@@ -105,13 +105,13 @@ async function churn(done: Promise<unknown>): Promise<void> {
     over = true;
   });
   for (let turn = 0; !over && turn < CHURN_MAX; turn++) {
-    const id = await contextWith(`churn ${turn}`);
+    const id = await createContextWith(`churn ${turn}`);
     if (turn % 3 === 0) assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
   }
 }
 
 test('a backup of a running service, restored into an empty folder, contains keys, contexts, downloads and recordings', async () => {
-  const context = await contextWith('kept');
+  const context = await createContextWith('kept');
   const session = await server.createSession({});
   await runOnPage(session.connectUrl, async page => {
     await page.goto(`${pages.a}/files`);
@@ -125,23 +125,23 @@ test('a backup of a running service, restored into an empty folder, contains key
   });
   await server.waitUntilEnded(session.id);
   const film = await fetchFilm(await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST')));
-  const running = await server.createSession({ keepAlive: true });
+  const runningSession = await server.createSession({ keepAlive: true });
 
-  const taken = backUp(server.env);
-  await churn(taken);
+  const backupRun = backUp(server.env);
+  await churn(backupRun);
   assert.match(
-    await taken,
+    await backupRun,
     /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Keep this archive secret: it contains all secrets/,
   );
   assert.deepEqual(
     readdirSync(dataDir).filter(name => name.startsWith('.')),
     [],
   );
-  const later = await contextWith('made later');
+  const laterContext = await createContextWith('made later');
   assert.match(await askStatus(server.env), /service +ready/);
 
-  const [name = ''] = readdirSync(backups);
-  assert.equal(statSync(join(backups, name)).mode & 0o777, 0o600);
+  const [name = ''] = readdirSync(backupFolder);
+  assert.equal(statSync(join(backupFolder, name)).mode & 0o777, 0o600);
   await server.kill('SIGTERM');
   assert.match(await stopAndMove(server.env), /Ended 1 sessions/);
   assert.match(await restoreNewest(server.env), /by Berth \d+\.\d+\.\d+\.\nStart the service/);
@@ -156,13 +156,13 @@ test('a backup of a running service, restored into an empty folder, contains key
   await server.start();
 
   assert.equal((await stateOf(server, context)).cookies[0]?.value, 'kept');
-  assert.equal((await server.api('GET', `/v1/browsers/contexts/${later}`)).status, 404);
+  assert.equal((await server.api('GET', `/v1/browsers/contexts/${laterContext}`)).status, 404);
   const { downloads } = await downloadsOf(server, session.id);
-  const bytes = await fetch(String(downloads[0]?.downloadUrl));
-  assert.ok(Buffer.from(await bytes.arrayBuffer()).equals(REPORT), 'the bytes of the download');
+  const downloadResponse = await fetch(String(downloads[0]?.downloadUrl));
+  assert.ok(Buffer.from(await downloadResponse.arrayBuffer()).equals(REPORT), 'the bytes of the download');
   const again = await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST'));
   assert.ok((await fetchFilm(again)).equals(film), 'the bytes of the recording');
-  const { status, endReason } = await server.read(running.id);
+  const { status, endReason } = await server.read(runningSession.id);
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
   const { body: contexts } = await server.api<Context[]>('GET', '/v1/browsers/contexts');
   for (const { id, version } of contexts)
@@ -175,60 +175,67 @@ test('a backup can be made and restored without a running server, and a data fol
   const archive = join(folder, 'stopped.zip');
   const { code, stderr } = await server.berth('backup', archive);
   assert.equal(code, 0, stderr);
-  const into = join(folder, 'second');
-  assert.equal((await restoreInto(archive, into)).code, 0);
-  const keys = await runBerth(['keys', 'list', '--json'], { ...server.env, BERTH_DATA_DIR: into });
+  const targetFolder = join(folder, 'second');
+  assert.equal((await restoreInto(archive, targetFolder)).code, 0);
+  const keys = await runBerth(['keys', 'list', '--json'], { ...server.env, BERTH_DATA_DIR: targetFolder });
   assert.deepEqual(keys.stdout, (await server.berth('keys', 'list', '--json')).stdout);
   const secondBackup = await server.berth('backup', archive);
   assert.equal(secondBackup.code, 1);
   assert.match(secondBackup.stderr, /already exists/);
   const inside = await server.berth('backup', join(dataDir, 'b.zip'));
   assert.match(inside.stderr, /is in the data folder/);
-  const none = await runBerth(['backup', join(folder, 'none.zip')], {
+  const missingBackup = await runBerth(['backup', join(folder, 'none.zip')], {
     ...server.env,
     BERTH_DATA_DIR: join(folder, 'none'),
   });
-  assert.equal(none.code, 1);
-  assert.match(none.stderr, /There is no installation/);
+  assert.equal(missingBackup.code, 1);
+  assert.match(missingBackup.stderr, /There is no installation/);
   await server.start();
 });
 
 test('berth restore refuses a data folder that is not empty, and keeps the contents of the folder', async () => {
-  const into = join(folder, 'used');
-  mkdirSync(into);
-  writeFileSync(join(into, 'mine'), 'mine');
-  const { code, stderr } = await restoreInto(backups, into);
+  const targetFolder = join(folder, 'used');
+  mkdirSync(targetFolder);
+  writeFileSync(join(targetFolder, 'mine'), 'mine');
+  const { code, stderr } = await restoreInto(backupFolder, targetFolder);
   assert.equal(code, 1);
   assert.match(stderr, /is not empty: it contains mine\. Nothing was changed/);
-  assert.deepEqual(readdirSync(into), ['mine']);
-  assert.match((await restoreInto(backups, dataDir)).stderr, /is not empty/);
+  assert.deepEqual(readdirSync(targetFolder), ['mine']);
+  assert.match((await restoreInto(backupFolder, dataDir)).stderr, /is not empty/);
 });
 
 test('berth restore refuses a backup that is truncated or has one changed byte, and restores no files', async () => {
-  const [name = ''] = readdirSync(backups);
-  const whole = readFileSync(join(backups, name));
-  const damaged = join(folder, 'damaged.zip');
-  for (const at of [0, 11, whole.length >> 1, whole.length - 1000, whole.length - 70, whole.length - 1]) {
-    const bytes = Buffer.from(whole);
+  const [name = ''] = readdirSync(backupFolder);
+  const archiveBytes = readFileSync(join(backupFolder, name));
+  const damagedFile = join(folder, 'damaged.zip');
+  for (const at of [
+    0,
+    11,
+    archiveBytes.length >> 1,
+    archiveBytes.length - 1000,
+    archiveBytes.length - 70,
+    archiveBytes.length - 1,
+  ]) {
+    const bytes = Buffer.from(archiveBytes);
     bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
-    writeFileSync(damaged, bytes);
-    const into = join(folder, 'fresh');
-    const { code, stderr } = await restoreInto(damaged, into);
-    assert.equal(code, 1, `byte ${at} of ${whole.length}`);
+    writeFileSync(damagedFile, bytes);
+    const targetFolder = join(folder, 'fresh');
+    const { code, stderr } = await restoreInto(damagedFile, targetFolder);
+    assert.equal(code, 1, `byte ${at} of ${archiveBytes.length}`);
     assert.match(stderr, /backup is damaged|not a complete backup/);
-    assert.throws(() => readdirSync(into), /ENOENT/);
+    assert.throws(() => readdirSync(targetFolder), /ENOENT/);
   }
-  writeFileSync(damaged, whole.subarray(0, whole.length - 10));
-  assert.match((await restoreInto(damaged, join(folder, 'fresh'))).stderr, /not a complete backup/);
+  writeFileSync(damagedFile, archiveBytes.subarray(0, archiveBytes.length - 10));
+  assert.match((await restoreInto(damagedFile, join(folder, 'fresh'))).stderr, /not a complete backup/);
 });
 
 // ---- archives written by an attacker, with correct digests ----------------------------------------------------------
 
-const OWNER = { mode: 0o700, uid: 0, gid: 0 };
+const OWNERSHIP = { mode: 0o700, uid: 0, gid: 0 };
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-function sealed(entries: readonly ZipEntry[], format = 1): Buffer {
-  const bytes = zip(entries.map(entry => ({ mode: REGULAR, ...entry })));
+function zipWithDigest(entries: readonly ZipEntry[], format = 1): Buffer {
+  const bytes = zip(entries.map(entry => ({ mode: REGULAR_MODE, ...entry })));
   const comment = `berth-backup ${format} ${'0'.repeat(64)}`;
   bytes.writeUInt16LE(comment.length, bytes.length - 2);
   const whole = Buffer.concat([bytes, Buffer.from(comment)]);
@@ -237,67 +244,67 @@ function sealed(entries: readonly ZipEntry[], format = 1): Buffer {
 }
 
 /** Makes a backup with these entries and a manifest that lists them correctly. */
-function forged(files: readonly ZipEntry[], more: object = {}): Buffer {
-  const listed = files.map(({ name, bytes = '' }) => ({
+function forgeBackup(files: readonly ZipEntry[], more: object = {}): Buffer {
+  const manifestEntries = files.map(({ name, bytes = '' }) => ({
     ...{ path: name, mode: 0o600, uid: 0, gid: 0, size: bytes.length, sha256: sha256(bytes) },
   }));
   const manifest = {
     ...{ format: 1, version: '0.1.0', createdAt: '2026-01-01T00:00:00.000Z' },
-    ...{ database: { kind: 'embedded', major: 18, migration: '0001-first' }, files: 'disk', owner: OWNER },
-    ...{ folders: [{ path: 'pg', ...OWNER }], entries: listed, ...more },
+    ...{ database: { kind: 'embedded', major: 18, migration: '0001-first' }, files: 'disk', owner: OWNERSHIP },
+    ...{ folders: [{ path: 'pg', ...OWNERSHIP }], entries: manifestEntries, ...more },
   };
-  return sealed([...files, { name: 'manifest.json', bytes: JSON.stringify(manifest) }]);
+  return zipWithDigest([...files, { name: 'manifest.json', bytes: JSON.stringify(manifest) }]);
 }
 
-const HOSTILE: Readonly<Record<string, Buffer>> = {
-  'a path that leaves the folder': forged([{ name: '../escaped', bytes: 'x' }]),
-  'a path that leaves the folder through a subfolder': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
-  'an absolute path': forged([{ name: '/tmp/escaped', bytes: 'x' }]),
-  'a backslash': forged([{ name: 'pg\\..\\escaped', bytes: 'x' }]),
-  'an unknown file at the top level': forged([{ name: 'server.json', bytes: '{}' }]),
-  'a hidden file': forged([{ name: 'pg/.hidden', bytes: 'x' }]),
-  'a link': forged([{ name: 'pg/link', bytes: '/etc/passwd', mode: LINK }]),
-  'a folder instead of a file': forged([{ name: 'secret', bytes: '', mode: 0o040755 }]),
-  'the same file twice': forged([
+const HOSTILE_ARCHIVES: Readonly<Record<string, Buffer>> = {
+  'a path that leaves the folder': forgeBackup([{ name: '../escaped', bytes: 'x' }]),
+  'a path that leaves the folder through a subfolder': forgeBackup([{ name: 'pg/../../escaped', bytes: 'x' }]),
+  'an absolute path': forgeBackup([{ name: '/tmp/escaped', bytes: 'x' }]),
+  'a backslash': forgeBackup([{ name: 'pg\\..\\escaped', bytes: 'x' }]),
+  'an unknown file at the top level': forgeBackup([{ name: 'server.json', bytes: '{}' }]),
+  'a hidden file': forgeBackup([{ name: 'pg/.hidden', bytes: 'x' }]),
+  'a link': forgeBackup([{ name: 'pg/link', bytes: '/etc/passwd', mode: LINK_MODE }]),
+  'a folder instead of a file': forgeBackup([{ name: 'secret', bytes: '', mode: 0o040755 }]),
+  'the same file twice': forgeBackup([
     { name: 'secret', bytes: 'a' },
     { name: 'secret', bytes: 'a' },
   ]),
-  'a folder outside the data folder': forged([], { folders: [{ path: '../x', ...OWNER }] }),
-  'a file without its folder': forged([{ name: 'artifacts/x', bytes: 'x' }]),
-  'a file below a file': forged([
+  'a folder outside the data folder': forgeBackup([], { folders: [{ path: '../x', ...OWNERSHIP }] }),
+  'a file without its folder': forgeBackup([{ name: 'artifacts/x', bytes: 'x' }]),
+  'a file below a file': forgeBackup([
     { name: 'secret', bytes: 'a' },
     { name: 'secret/x', bytes: 'a' },
   ]),
-  'a file that the manifest does not list': forged([{ name: 'secret', bytes: 'a' }], { entries: [] }),
-  'a missing file': forged([], { entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('a') }] }),
-  'a digest that differs from the manifest': forged([{ name: 'secret', bytes: 'a' }], {
-    entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('b') }],
+  'a file that the manifest does not list': forgeBackup([{ name: 'secret', bytes: 'a' }], { entries: [] }),
+  'a missing file': forgeBackup([], { entries: [{ path: 'secret', ...OWNERSHIP, size: 1, sha256: sha256('a') }] }),
+  'a digest that differs from the manifest': forgeBackup([{ name: 'secret', bytes: 'a' }], {
+    entries: [{ path: 'secret', ...OWNERSHIP, size: 1, sha256: sha256('b') }],
   }),
-  'a mode with setuid': forged([{ name: 'secret', bytes: 'a' }], {
+  'a mode with setuid': forgeBackup([{ name: 'secret', bytes: 'a' }], {
     entries: [{ path: 'secret', mode: 0o4755, uid: 0, gid: 0, size: 1, sha256: sha256('a') }],
   }),
-  'a bomb that declares a small size': forged([{ name: 'secret', bytes: Buffer.alloc(50_000_000), size: 10 }], {
-    entries: [{ path: 'secret', ...OWNER, size: 10, sha256: sha256('a') }],
+  'a bomb that declares a small size': forgeBackup([{ name: 'secret', bytes: Buffer.alloc(50_000_000), size: 10 }], {
+    entries: [{ path: 'secret', ...OWNERSHIP, size: 10, sha256: sha256('a') }],
   }),
-  'no manifest': sealed([{ name: 'secret', bytes: 'a' }]),
-  'a manifest that is not JSON': sealed([{ name: 'manifest.json', bytes: '{' }]),
+  'no manifest': zipWithDigest([{ name: 'secret', bytes: 'a' }]),
+  'a manifest that is not JSON': zipWithDigest([{ name: 'manifest.json', bytes: '{' }]),
 };
 
-for (const [what, bytes] of Object.entries(HOSTILE))
+for (const [what, bytes] of Object.entries(HOSTILE_ARCHIVES))
   test(`berth restore refuses an archive with ${what}, and restores no files`, async () => {
-    const room = join(folder, 'room');
-    mkdirSync(room);
-    const archive = join(room, 'hostile.zip');
+    const parentFolder = join(folder, 'room');
+    mkdirSync(parentFolder);
+    const archive = join(parentFolder, 'hostile.zip');
     writeFileSync(archive, bytes);
-    const { code, stderr } = await restoreInto(archive, join(room, 'into'));
+    const { code, stderr } = await restoreInto(archive, join(parentFolder, 'into'));
     assert.equal(code, 1, stderr);
     assert.match(stderr, /The backup is damaged: .*\. Nothing was restored/);
-    const left = readdirSync(room, { recursive: true }).map(String);
+    const left = readdirSync(parentFolder, { recursive: true }).map(String);
     assert.deepEqual(
       left.filter(name => !/^(hostile\.zip|into|into\/lock)$/.test(name)),
       [],
     );
-    rmSync(room, { recursive: true });
+    rmSync(parentFolder, { recursive: true });
   });
 
 test('berth restore refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
@@ -310,20 +317,20 @@ test('berth restore refuses archives of other programs, of a newer format and of
   };
   assert.match(await stderrOfRestore(zip([{ name: 'secret', bytes: 'a' }])), /is not a complete backup/);
   assert.match(await stderrOfRestore(Buffer.from('')), /is not a complete backup/);
-  assert.match(await stderrOfRestore(sealed([], 2)), /has the format 2; this program supports formats up to 1/);
+  assert.match(await stderrOfRestore(zipWithDigest([], 2)), /has the format 2; this program supports formats up to 1/);
   const database = { kind: 'embedded', major: 18, migration: '9999-from-the-future' };
   for (const migration of [database.migration, 'constructor', 'toString'])
     assert.match(
-      await stderrOfRestore(forged([], { database: { ...database, migration } })),
+      await stderrOfRestore(forgeBackup([], { database: { ...database, migration } })),
       /newer than this program/,
       migration,
     );
   assert.match(
-    await stderrOfRestore(forged([], { database: { kind: 'elsewhere' } })),
+    await stderrOfRestore(forgeBackup([], { database: { kind: 'elsewhere' } })),
     /Set DATABASE_URL to its value at the time of the backup/,
   );
   assert.match(
-    await stderrOfRestore(forged([], { files: 's3' })),
+    await stderrOfRestore(forgeBackup([], { files: 's3' })),
     /Set BERTH_S3_BUCKET to its value at the time of the backup/,
   );
   const missing = await restoreInto(join(folder, 'nothing.zip'), join(folder, 'fresh'));

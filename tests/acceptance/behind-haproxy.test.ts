@@ -3,19 +3,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { chromium } from 'playwright-core';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { startHaproxy } from '../harness/haproxy.ts';
 import { openPages } from '../harness/pages.ts';
-import { createSelfSigned } from '../harness/self-signed.ts';
+import { createSelfSignedCert } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 
-const certificate = createSelfSigned('127.0.0.1');
+const certificate = createSelfSignedCert('127.0.0.1');
 setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
-const port = await freePort();
+const port = await claimFreePort();
 const url = `https://127.0.0.1:${port}`;
 const pages = await openPages({ '/': '<!doctype html><title>Through HAProxy</title>' });
 const server = await startServer({ pages, env: { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' } });
-const gone = `127.0.0.1:${await freePort()}`;
+const gone = `127.0.0.1:${await claimFreePort()}`;
 await startHaproxy({ port, ...certificate, servers: [gone, new URL(server.url).host] });
 
 const agentHeaders = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };

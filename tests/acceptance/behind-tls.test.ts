@@ -5,18 +5,18 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { chromium } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import { ensureConsoleBuilt } from '../harness/console.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { startNginx } from '../harness/nginx.ts';
 import { openPages } from '../harness/pages.ts';
-import { createSelfSigned } from '../harness/self-signed.ts';
+import { createSelfSignedCert } from '../harness/self-signed.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 await ensureConsoleBuilt();
-const certificate = createSelfSigned('127.0.0.1');
+const certificate = createSelfSignedCert('127.0.0.1');
 setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
-const port = await freePort();
+const port = await claimFreePort();
 const url = `https://127.0.0.1:${port}`;
 const pages = await openPages({ '/': '<!doctype html><title>Through TLS</title>' });
 // The settings from the guide, with the addresses of the test.
@@ -24,10 +24,10 @@ const env = { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' };
 const server = await startServer({ pages, env });
 await startNginx(port, certificate, { '127.0.0.1:8080': new URL(server.url).host });
 
-const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
+const agentHeaders = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
 const ask = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await fetch(url + path, { method, headers: asAgent, ...text });
+  const response = await fetch(url + path, { method, headers: agentHeaders, ...text });
   assert.ok(response.ok, `${path}: ${response.status}`);
   return (await response.json()) as Body;
 };
@@ -38,13 +38,13 @@ test('a session can be created, driven, watched and released through the proxy',
   assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
 
   const events = await fetch(`${url}/v1/browsers/sessions/${session.id}/events`, {
-    headers: { ...asAgent, accept: 'text/event-stream' },
+    headers: { ...agentHeaders, accept: 'text/event-stream' },
   });
   assert.match(events.headers.get('content-type') ?? '', /^text\/event-stream/);
-  const told: string[] = [];
-  const reading = (async () => {
+  const receivedTexts: string[] = [];
+  const streamRead = (async () => {
     const decoder = new TextDecoder();
-    for await (const chunk of events.body ?? []) told.push(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of events.body ?? []) receivedTexts.push(decoder.decode(chunk, { stream: true }));
   })().catch(() => {}); // The stream breaks when nginx ends.
 
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -67,24 +67,24 @@ test('a session can be created, driven, watched and released through the proxy',
 
   await browser.close();
   await ask('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
-  await eventually('the end in the stream', () => told.join('').includes('session.ended'));
+  await eventually('the end in the stream', () => receivedTexts.join('').includes('session.ended'));
   await events.body?.cancel().catch(() => {});
-  void reading;
+  void streamRead;
 });
 
 test('the server uses the caller address that the proxy sees, not the address that the caller claims', async () => {
-  const tokenFor = async (cidr: string): Promise<string> => {
+  const createToken = async (cidr: string): Promise<string> => {
     const { code, stdout, stderr } = await server.operate('tokens', 'create', '--cidr', cidr, '--json');
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout).token;
   };
-  const [here, elsewhere] = [await tokenFor('127.0.0.1/32'), await tokenFor('203.0.113.0/24')];
+  const [localToken, otherToken] = [await createToken('127.0.0.1/32'), await createToken('203.0.113.0/24')];
   const statusOf = async (token: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': '203.0.113.7' };
     return (await fetch(`${url}/v1/applications`, { headers })).status;
   };
-  assert.equal(await statusOf(here), 200);
-  assert.equal(await statusOf(elsewhere), 403);
+  assert.equal(await statusOf(localToken), 200);
+  assert.equal(await statusOf(otherToken), 403);
 });
 
 test('metrics and readiness cannot be reached through the proxy', async () => {
@@ -95,11 +95,11 @@ test('the proxy accepts an upload that is larger than the default limit of nginx
   const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   const form = new FormData();
   form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');
-  const sent = await fetch(`${url}/v1/browsers/sessions/${session.id}/uploads`, {
+  const uploadResponse = await fetch(`${url}/v1/browsers/sessions/${session.id}/uploads`, {
     method: 'POST',
-    headers: { authorization: asAgent.authorization },
+    headers: { authorization: agentHeaders.authorization },
     body: form,
   });
-  assert.ok(sent.ok, await sent.text());
+  assert.ok(uploadResponse.ok, await uploadResponse.text());
   await ask('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });

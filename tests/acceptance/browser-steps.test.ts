@@ -8,7 +8,7 @@ import type { Static } from 'typebox';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
 import type { Artifact } from '../../contract/managed-operations.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
@@ -41,7 +41,7 @@ const pages = await openPages({
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 await liftLimits(server);
 const grants = [{ operationId: 'browser.steps' }];
-const { key } = await keyWith(server, { grants });
+const { key } = await issueAgentKey(server, { grants });
 let calls = 0;
 
 type Steps = readonly object[];
@@ -54,7 +54,7 @@ const bytesOf = async ({ downloadUrl, size, checksum }: StoredFile): Promise<Buf
 };
 
 /** Calls `browser.steps` with a new idempotency key. */
-const steps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
+const runSteps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
   calls += 1;
   const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
   return invoke(server, options.key ?? key, 'browser.steps', { ...input, steps: all }, { headers });
@@ -62,7 +62,7 @@ const steps = (input: object, all: Steps, options: { key?: string; prefer?: stri
 const url = `${pages.url}/form`;
 
 test('browser.steps fills in a form, submits the form and reads the response in a session that is then released', async () => {
-  const { status, body, text } = await steps({ url, viewport: { width: 800, height: 600 } }, [
+  const { status, body, text } = await runSteps({ url, viewport: { width: 800, height: 600 } }, [
     { do: 'hover', selector: '#over' },
     { do: 'content', selector: '#over' },
     { do: 'scroll', selector: '#end' },
@@ -97,7 +97,7 @@ test('browser.steps fills in a form, submits the form and reads the response in 
 });
 
 test('browser.steps returns several screenshots and PDF files, each with its own link', async () => {
-  const { body, text } = await steps({ url, viewport: { width: 640, height: 480 } }, [
+  const { body, text } = await runSteps({ url, viewport: { width: 640, height: 480 } }, [
     { do: 'screenshot' },
     { do: 'pdf', paper: 'A5', landscape: true },
     { do: 'screenshot', selector: '#send', format: 'jpeg' },
@@ -120,16 +120,16 @@ test('browser.steps returns several screenshots and PDF files, each with its own
   assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
   assert.equal(jpeg.readUInt16BE(0), 0xffd8);
   const again = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
-  const links = Object(again.body.output).artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]);
+  const fileDigests = Object(again.body.output).artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]);
   assert.deepEqual(
-    links,
+    fileDigests,
     artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]),
   );
 });
 
 test('browser.steps selects files in a file input', async () => {
   const bytes = randomBytes(1000);
-  const { body, text } = await steps({ url: `${pages.url}/files` }, [
+  const { body, text } = await runSteps({ url: `${pages.url}/files` }, [
     {
       do: 'upload',
       selector: '#files',
@@ -149,7 +149,7 @@ test('browser.steps selects files in a file input', async () => {
 });
 
 test('browser.steps runs on the page of a running session, and stops at the time limit', async () => {
-  const { key: driving } = await keyWith(server, {
+  const { key: driving } = await issueAgentKey(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
     grants,
   });
@@ -157,7 +157,7 @@ test('browser.steps runs on the page of a running session, and stops at the time
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('the session has no page');
   await page.goto(url);
-  const { body, text } = await steps(
+  const { body, text } = await runSteps(
     { sessionId: session.id },
     [
       { do: 'fill', selector: '#name', value: 'from outside' },
@@ -172,7 +172,7 @@ test('browser.steps runs on the page of a running session, and stops at the time
     () => page.evaluate('scrollY'),
     y => y === 500,
   );
-  const late = await steps(
+  const lateCall = await runSteps(
     { sessionId: session.id, timeoutMs: 1000 },
     [
       { do: 'sleep', ms: 3000 },
@@ -180,14 +180,14 @@ test('browser.steps runs on the page of a running session, and stops at the time
     ],
     { key: driving },
   );
-  assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'timeout'], late.text);
-  const after = [
+  assert.deepEqual([lateCall.body.status, lateCall.body.error?.code], ['failed', 'timeout'], lateCall.text);
+  const laterSteps = [
     { do: 'sleep', ms: 3000 },
     { do: 'extract', fields: { over: { selector: '#over' } } },
   ];
-  assert.equal((await steps({ sessionId: session.id }, after, { key: driving })).body.status, 'succeeded');
+  assert.equal((await runSteps({ sessionId: session.id }, laterSteps, { key: driving })).body.status, 'succeeded');
   assert.equal(await page.inputValue('#name'), 'from outside', 'no step begins after the time limit');
-  const foreign = await steps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
+  const foreign = await runSteps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
   assert.deepEqual([foreign.status, foreign.body.code], [403, 'permission_denied'], 'without browsers:connect');
   await browser.close();
   await server.release(session.id);
@@ -222,17 +222,17 @@ test('browser.steps stops at the first step that fails, and reports which step f
     ['an error page at the start', [{ do: 'sleep', ms: 1 }], 'page_failed', undefined, { url: `${pages.url}/missing` }],
   ];
   for (const [name, all, code, step, more = {}] of cases) {
-    const { body, text } = await steps({ url, timeoutMs: 2000, ...more }, all);
+    const { body, text } = await runSteps({ url, timeoutMs: 2000, ...more }, all);
     assert.deepEqual([body.status, body.error?.code], ['failed', code], `${name}: ${text}`);
     assert.equal(Object(body.error?.details).step, step, `${name}: ${text}`);
     assert.equal(body.error?.retryable, false, 'steps before it were done');
   }
-  const accepted = await steps({ url, acceptStatus: [404] }, [{ do: 'goto', url: `${pages.url}/missing` }]);
+  const accepted = await runSteps({ url, acceptStatus: [404] }, [{ do: 'goto', url: `${pages.url}/missing` }]);
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
 test('browser.steps refuses steps with a missing field or a field that has no effect, and loads no page', async () => {
-  const before = pages.hits('/form');
+  const hitsBefore = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],
     [Array.from({ length: 101 }, () => ({ do: 'sleep', ms: 1 })), 'input.steps', /100/],
@@ -261,7 +261,7 @@ test('browser.steps refuses steps with a missing field or a field that has no ef
     [[{ do: 'evaluate', code: '1' }], 'input.steps.0', /./],
   ];
   for (const [all, path, message] of cases) {
-    const { status, body, text } = await steps({ url }, all);
+    const { status, body, text } = await runSteps({ url }, all);
     assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
     const issues: Array<{ path: string; message: string }> = Object(body).details.issues;
     const issue = issues.find(one => one.path.startsWith(path)) ?? assert.fail(text);
@@ -269,14 +269,14 @@ test('browser.steps refuses steps with a missing field or a field that has no ef
   }
   const unkeyed = await invoke(server, key, 'browser.steps', { url, steps: [{ do: 'sleep', ms: 1 }] });
   assert.deepEqual([unkeyed.status, unkeyed.body.code], [400, 'idempotency_key_required'], unkeyed.text);
-  assert.equal(pages.hits('/form'), before);
+  assert.equal(pages.hits('/form'), hitsBefore);
 });
 
 test('a grant for every read operation does not cover browser.steps', async () => {
-  const { key: reader } = await keyWith(server);
+  const { key: reader } = await issueAgentKey(server);
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: reader });
   assert.ok(body.data.length > 0 && body.data.every(({ id }) => id !== 'browser.steps'));
-  const { status, body: refused } = await steps({ url }, [{ do: 'sleep', ms: 1 }], { key: reader });
+  const { status, body: refused } = await runSteps({ url }, [{ do: 'sleep', ms: 1 }], { key: reader });
   assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
 });
 
@@ -286,26 +286,26 @@ test('browser.steps does not repeat its steps after the server was killed, and r
     { do: 'waitFor', selector: 'text=old' },
     { do: 'sleep', ms: 10_000 },
   ];
-  const before = pages.hits('/done');
-  const shown = pages.hits('/shown.js');
-  const { status, body } = await steps({ url }, all, { prefer: 'respond-async' });
+  const hitsBefore = pages.hits('/done');
+  const scriptHitsBefore = pages.hits('/shown.js');
+  const { status, body } = await runSteps({ url }, all, { prefer: 'respond-async' });
   assert.equal(status, 202);
   // The server is killed only after the response to the form has arrived. Otherwise Chromium itself would request the
   // page again.
   await eventually(
     'the answer to the form to be shown',
     () => pages.hits('/shown.js'),
-    hits => hits === shown + 1,
+    hits => hits === scriptHitsBefore + 1,
   );
   await server.kill('SIGKILL');
   await server.start();
   const path = agentPath(server, `invocations/${body.id}`);
-  const ended = await eventually(
+  const endedInvocation = await eventually(
     'the invocation to end',
     async () => (await server.api<Invocation>('GET', path, { key })).body,
     one => one.status === 'ambiguous',
   );
-  assert.equal(ended.error?.code, 'upstream_ambiguous');
-  assert.equal(pages.hits('/done'), before + 1);
+  assert.equal(endedInvocation.error?.code, 'upstream_ambiguous');
+  assert.equal(pages.hits('/done'), hitsBefore + 1);
   await server.waitUntilSettled();
 });

@@ -7,7 +7,7 @@ import type { Certificate } from '../../contract/certificates.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { openSecurePages, SECURE_TITLE } from '../harness/secure-pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -16,11 +16,11 @@ import { uploadRequest } from '../harness/upload.ts';
 const CERTIFICATES = '/v1/browsers/certificates';
 const SESSIONS = '/v1/browsers/sessions';
 
-const ours = makeAuthority('Ours');
-const another = makeAuthority('Another');
-const trustedPort = await openSecurePages(ours.issue('a.test'));
-const expiredPort = await openSecurePages(ours.issue('a.test', { from: -9, to: -2 }));
-const unknownAuthorityPort = await openSecurePages(another.issue('a.test'));
+const ourAuthority = makeAuthority('Ours');
+const otherAuthority = makeAuthority('Another');
+const trustedPort = await openSecurePages(ourAuthority.issue('a.test'));
+const expiredPort = await openSecurePages(ourAuthority.issue('a.test', { from: -9, to: -2 }));
+const unknownAuthorityPort = await openSecurePages(otherAuthority.issue('a.test'));
 
 const server = await startServer({
   env: {
@@ -50,29 +50,29 @@ async function connectBrowser(session: { connectUrl: string }): Promise<{ browse
 
 /** Returns the network error that the page shows, or `none` if the page loads. */
 async function failureAt(page: Page, url: string): Promise<string> {
-  const shown = page.waitForEvent('framenavigated');
+  const whenShown = page.waitForEvent('framenavigated');
   const failure = await page.goto(url).then(
     () => 'none',
     error => /ERR_\w+/.exec(String(error))?.[0] ?? String(error),
   );
   // Chromium loads its error page slightly later, which would interrupt the next navigation.
-  await shown;
+  await whenShown;
   return failure;
 }
 
-const certificate = await uploadCertificate(ours.pem);
+const certificate = await uploadCertificate(ourAuthority.pem);
 const session = await server.createSession(bodyTrusting(certificate.id));
 const { browser, page } = await connectBrowser(session);
 
 test('responses describe an uploaded certificate, but do not contain its bytes', async () => {
-  const bundle = await uploadCertificate(ours.pem + another.pem);
+  const bundle = await uploadCertificate(ourAuthority.pem + otherAuthority.pem);
   assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
   assert.equal(bundle.fingerprints.length, 2);
   assert.match(String(bundle.fingerprints[0]), /^sha256:[0-9a-f]{64}$/);
   assert.equal(bundle.projectId, server.applicationId);
   assert.equal(bundle.warnings, undefined);
-  const { warnings: _, ...shown } = bundle;
-  assert.deepEqual((await server.api('GET', `${CERTIFICATES}/${bundle.id}`)).body, shown);
+  const { warnings: _, ...shownCertificate } = bundle;
+  assert.deepEqual((await server.api('GET', `${CERTIFICATES}/${bundle.id}`)).body, shownCertificate);
   const list = await server.api<Certificate[]>('GET', CERTIFICATES);
   assert.deepEqual(
     list.body.map(({ id }) => id),
@@ -85,15 +85,19 @@ test('responses describe an uploaded certificate, but do not contain its bytes',
 });
 
 test('a certificate can be uploaded in DER format as well as in PEM format', async () => {
-  const response = await server.api<Certificate>('POST', CERTIFICATES, await uploadRequest('ca.der', another.der));
+  const response = await server.api<Certificate>(
+    'POST',
+    CERTIFICATES,
+    await uploadRequest('ca.der', otherAuthority.der),
+  );
   assert.equal(response.status, 200, response.text);
-  const inPem = await uploadCertificate(another.pem);
+  const inPem = await uploadCertificate(otherAuthority.pem);
   assert.deepEqual(response.body.fingerprints, inPem.fingerprints);
   for (const { id } of [response.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
 test('an expired certificate that is not an authority can be uploaded, and the response contains a warning for each defect', async () => {
-  const leaf = await uploadCertificate(ours.issue('a.test', { from: -9, to: -2 }).cert);
+  const leaf = await uploadCertificate(ourAuthority.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
     ['not_a_ca', 'expired'],
@@ -102,16 +106,34 @@ test('an expired certificate that is not an authority can be uploaded, and the r
 });
 
 test('an upload of an unusable file is refused, and the error contains the reason', async () => {
-  const { key } = ours.issue('a.test');
+  const { key } = ourAuthority.issue('a.test');
   const cases: ReadonlyArray<
     readonly [what: string, ask: Awaited<ReturnType<typeof uploadRequest>>, number, string, RegExp]
   > = [
-    ['a private key', await uploadRequest('ca.pem', ours.pem + key), 400, 'invalid_file', /private key/],
-    ['half of one in DER form', await uploadRequest('ca.der', ours.der.subarray(0, 100)), 400, 'invalid_file', /DER/],
+    ['a private key', await uploadRequest('ca.pem', ourAuthority.pem + key), 400, 'invalid_file', /private key/],
+    [
+      'half of one in DER form',
+      await uploadRequest('ca.der', ourAuthority.der.subarray(0, 100)),
+      400,
+      'invalid_file',
+      /DER/,
+    ],
     ['no certificate', await uploadRequest('ca.pem', 'hello'), 400, 'invalid_file', /BEGIN CERTIFICATE/],
-    ['another field', await uploadRequest('ca.pem', ours.pem, 'certificate'), 400, 'missing_file', /named `?file/],
-    ['too much', await uploadRequest('ca.pem', ours.pem.padEnd(1_000_001)), 413, 'payload_too_large', /1000000/],
-    ['JSON', { body: { file: ours.pem } }, 415, 'unsupported_media_type', /multipart/],
+    [
+      'another field',
+      await uploadRequest('ca.pem', ourAuthority.pem, 'certificate'),
+      400,
+      'missing_file',
+      /named `?file/,
+    ],
+    [
+      'too much',
+      await uploadRequest('ca.pem', ourAuthority.pem.padEnd(1_000_001)),
+      413,
+      'payload_too_large',
+      /1000000/,
+    ],
+    ['JSON', { body: { file: ourAuthority.pem } }, 415, 'unsupported_media_type', /multipart/],
   ];
   for (const [what, ask, status, code, words] of cases) {
     const refused = await server.api('POST', CERTIFICATES, ask);
@@ -121,7 +143,7 @@ test('an upload of an unusable file is refused, and the error contains the reaso
 });
 
 test('a repeated upload with the same idempotency key returns the same resource', async () => {
-  const { body, headers } = await uploadRequest('ca.pem', another.pem);
+  const { body, headers } = await uploadRequest('ca.pem', otherAuthority.pem);
   const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
   const [first, second] = [
     await server.api<Certificate>('POST', CERTIFICATES, ask),
@@ -129,12 +151,12 @@ test('a repeated upload with the same idempotency key returns the same resource'
   ];
   assert.equal(second.body.id, first.body.id);
   assert.equal(second.headers['idempotency-replayed'], 'true');
-  const changed = await uploadRequest('ca.pem', ours.pem);
-  const other = await server.api('POST', CERTIFICATES, {
+  const changed = await uploadRequest('ca.pem', ourAuthority.pem);
+  const otherResponse = await server.api('POST', CERTIFICATES, {
     ...changed,
     headers: { ...changed.headers, 'idempotency-key': 'once' },
   });
-  assert.equal(other.body.code, 'idempotency_conflict');
+  assert.equal(otherResponse.body.code, 'idempotency_conflict');
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
@@ -143,9 +165,9 @@ test('a session that trusts the authority can load pages, workers, WebSockets an
   assert.equal(await page.title(), SECURE_TITLE);
   assert.equal(await page.evaluate(workerScript), 'data');
   assert.equal(await page.evaluate(webSocketScript), 'HELLO');
-  const downloading = page.waitForEvent('download');
+  const whenDownloaded = page.waitForEvent('download');
   await page.click('#get');
-  const download = await downloading;
+  const download = await whenDownloaded;
   assert.equal(await download.failure(), null);
 });
 
@@ -162,19 +184,19 @@ test('a session that trusts the authority still rejects a wrong name, an expired
 });
 
 test('a session that does not trust the authority rejects its certificates', async () => {
-  const plain = await server.createSession({ keepAlive: true });
-  const other = await connectBrowser(plain);
-  assert.equal(await failureAt(other.page, `https://a.test:${trustedPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
-  await other.browser.close();
-  await server.release(plain.id);
+  const plainSession = await server.createSession({ keepAlive: true });
+  const otherConnection = await connectBrowser(plainSession);
+  assert.equal(await failureAt(otherConnection.page, `https://a.test:${trustedPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  await otherConnection.browser.close();
+  await server.release(plainSession.id);
 });
 
 test('a later session with the same authorities gets a warm browser', async () => {
-  const same = await uploadCertificate(`# again\n${ours.pem}`);
-  const claimed = await eventually(
+  const sameCertificate = await uploadCertificate(`# again\n${ourAuthority.pem}`);
+  const claimedSession = await eventually(
     'a session that was claimed',
     async () => {
-      const { id, connectUrl } = await server.createSession(bodyTrusting(same.id));
+      const { id, connectUrl } = await server.createSession(bodyTrusting(sameCertificate.id));
       const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
       if (body.data.some(({ type }) => type === 'session.claimed')) return { id, connectUrl };
       await server.release(id);
@@ -183,22 +205,25 @@ test('a later session with the same authorities gets a warm browser', async () =
     found => found !== undefined,
     60_000,
   );
-  assert.ok(claimed);
-  const warm = await connectBrowser(claimed);
-  assert.equal(await failureAt(warm.page, `https://a.test:${trustedPort}/`), 'none');
-  assert.equal(await failureAt(warm.page, `https://a.test:${unknownAuthorityPort}/`), 'ERR_CERT_AUTHORITY_INVALID');
-  await warm.browser.close();
-  await server.release(claimed.id);
+  assert.ok(claimedSession);
+  const warmConnection = await connectBrowser(claimedSession);
+  assert.equal(await failureAt(warmConnection.page, `https://a.test:${trustedPort}/`), 'none');
+  assert.equal(
+    await failureAt(warmConnection.page, `https://a.test:${unknownAuthorityPort}/`),
+    'ERR_CERT_AUTHORITY_INVALID',
+  );
+  await warmConnection.browser.close();
+  await server.release(claimedSession.id);
 });
 
 test('a certificate of another application cannot be read, deleted or used in a session', async () => {
-  const key = await keyOfOtherApplication(server);
-  const foreign = await uploadCertificate(another.pem, key);
+  const key = await createForeignKey(server);
+  const foreignCertificate = await uploadCertificate(otherAuthority.pem, key);
   for (const verb of ['GET', 'DELETE'])
-    assert.equal((await server.api(verb, `${CERTIFICATES}/${foreign.id}`)).status, 404);
-  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id, foreign.id) });
+    assert.equal((await server.api(verb, `${CERTIFICATES}/${foreignCertificate.id}`)).status, 404);
+  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id, foreignCertificate.id) });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
-  assert.deepEqual(refused.body.details, { field: 'proxySettings.caCertificates', id: foreign.id });
+  assert.deepEqual(refused.body.details, { field: 'proxySettings.caCertificates', id: foreignCertificate.id });
   assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
 });
 
@@ -212,9 +237,9 @@ test('a session still trusts the authority after a server restart', async () => 
 
 test('a running session still trusts a deleted authority, but a create with the deleted authority is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
-  const running = await connectBrowser(session);
-  assert.equal(await failureAt(running.page, `https://a.test:${trustedPort}/?later`), 'none');
-  await running.browser.close();
+  const runningConnection = await connectBrowser(session);
+  assert.equal(await failureAt(runningConnection.page, `https://a.test:${trustedPort}/?later`), 'none');
+  await runningConnection.browser.close();
   const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id) });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);

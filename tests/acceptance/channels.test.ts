@@ -5,15 +5,15 @@ import { test } from 'node:test';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { busiestRenderer } from '../harness/session-processes.ts';
+import { findBusiestRenderer } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
-const COMMANDS = 200;
+const COMMAND_COUNT = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
 /**
  * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
  */
-const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
+const COMPUTE_SCRIPT = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
 const server = await startServer({ pages });
@@ -35,11 +35,11 @@ test('each client gets its own responses if two clients use the same message ids
   withTwoClients(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
-    const asked = Array.from({ length: COMMANDS }, async (_, index) => {
+    const commands = Array.from({ length: COMMAND_COUNT }, async (_, index) => {
       assert.equal(await one.evaluate(`'one ' + ${index}`, pageOfOne), `one ${index}`);
       assert.equal(await two.evaluate(`'two ' + ${index}`, pageOfTwo), `two ${index}`);
     });
-    await Promise.all(asked);
+    await Promise.all(commands);
   }));
 
 test('a command on a channel of another client gets the same error as a command on an unknown channel', () =>
@@ -58,14 +58,14 @@ test('commands are executed in order, even if some commands are checked asynchro
   withTwoClients(async one => {
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
-    const asked = Array.from({ length: COMMANDS }, (_, index) => {
+    const commands = Array.from({ length: COMMAND_COUNT }, (_, index) => {
       // The policy checks these two commands asynchronously.
       if (index % 10 === 0) void one.ask('Target.createBrowserContext', { proxyServer: 'none' });
       if (index % 10 === 5) void one.ask('Page.navigate', { url: 'chrome://version' }, page);
       return one.evaluate(`seen.push(${index})`, page);
     });
-    await Promise.all(asked);
-    const inOrder = Array.from({ length: COMMANDS }, (_, index) => index);
+    await Promise.all(commands);
+    const inOrder = Array.from({ length: COMMAND_COUNT }, (_, index) => index);
     assert.deepEqual(await one.evaluate('seen', page), inOrder);
   }));
 
@@ -74,13 +74,13 @@ test('every client gets a response to its pending commands when a page crashes, 
     const [page, pageOfTwo] = [await one.attachToPage(), await two.attachToPage()];
     await one.visit(`${pages.url}/`, page);
     const expression = 'new Promise(() => {})';
-    const waiting = [
+    const pendingCommands = [
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
       two.ask('Runtime.evaluate', { expression, awaitPromise: true }, pageOfTwo),
     ];
     await two.send('Browser.getVersion'); // Once the browser responds, it has received the earlier messages.
-    waiting.push(one.ask('Page.crash', {}, page));
-    for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
+    pendingCommands.push(one.ask('Page.crash', {}, page));
+    for (const outcome of await Promise.all(pendingCommands)) assert.match(outcomeOf(outcome), /Target crashed/);
     await one.send('Page.reload', {}, page);
     for (const [client, session] of [
       [one, page],
@@ -100,13 +100,17 @@ test('pending commands get a response when the process of their page is killed, 
     await one.visit(`${pages.a}/`, page);
     const { targetId } = await two.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await two.send('Target.attachToTarget', { targetId, flatten: true });
-    const victim = String(sessionId);
-    await two.visit(`${pages.b}/next`, victim);
-    const { pid } = await busiestRenderer(session.id, () => two.evaluate(COMPUTE, victim));
-    const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
+    const killedChannel = String(sessionId);
+    await two.visit(`${pages.b}/next`, killedChannel);
+    const { pid } = await findBusiestRenderer(session.id, () => two.evaluate(COMPUTE_SCRIPT, killedChannel));
+    const pendingCommand = two.ask(
+      'Runtime.evaluate',
+      { expression: 'new Promise(() => {})', awaitPromise: true },
+      killedChannel,
+    );
     await two.send('Browser.getVersion'); // Once the browser responds, it has received the earlier messages.
     process.kill(pid, 'SIGKILL');
-    assert.match(outcomeOf(await waiting), /Target crashed/);
+    assert.match(outcomeOf(await pendingCommand), /Target crashed/);
     assert.equal(await one.evaluate('document.title', page), 'Home');
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   }));
@@ -116,10 +120,10 @@ test('pending commands get a response when their page is closed', () =>
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
     const never = { expression: 'new Promise(() => {})', awaitPromise: true };
-    const waiting = one.ask('Runtime.evaluate', never, String(sessionId));
+    const pendingCommand = one.ask('Runtime.evaluate', never, String(sessionId));
     await one.send('Browser.getVersion');
     await two.send('Target.closeTarget', { targetId });
-    assert.ok((await waiting).error);
+    assert.ok((await pendingCommand).error);
   }));
 
 test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

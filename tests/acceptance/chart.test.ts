@@ -21,7 +21,7 @@ async function renderChart(...args: readonly string[]): Promise<KubernetesObject
 }
 
 const allObjects = await renderChart(...ALL_EXTRAS_ARGS);
-const one = (kind: string): string => JSON.stringify(allObjects.find(object => object.kind === kind));
+const objectOf = (kind: string): string => JSON.stringify(allObjects.find(object => object.kind === kind));
 
 test('helm lint finds no problems in the chart', async () => {
   const { status, stdout } = await runHelm('lint', '--strict', CHART);
@@ -53,8 +53,8 @@ test('objects for KEDA and the Prometheus operator are not rendered by default',
 });
 
 test('browser pods have the tested container privileges, and no added capabilities', () => {
-  const pod = one('StatefulSet');
-  for (const right of [
+  const pod = objectOf('StatefulSet');
+  for (const setting of [
     '"hostUsers":false',
     '"procMount":"Unmasked"',
     '"localhostProfile":"berth/seccomp.json"',
@@ -63,7 +63,7 @@ test('browser pods have the tested container privileges, and no added capabiliti
     '"readOnlyRootFilesystem":true',
     '"runAsUser":1000',
   ])
-    assert.ok(pod.includes(right), right);
+    assert.ok(pod.includes(setting), setting);
   assert.ok(!pod.includes('"add"'), 'a capability is added');
 });
 
@@ -81,18 +81,19 @@ test('the settings and metrics in the chart exist in Berth', () => {
   assert.ok(names.size > 5, [...names].join());
   for (const name of names) assert.ok(settings.includes(`| \`${name}\` |`), name);
   const metrics = readFileSync(join(CHECKOUT, 'server/metrics.ts'), 'utf8');
-  for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
+  for (const name of objectOf('ScaledObject').match(/\bberth_\w+/g) ?? [])
+    assert.ok(metrics.includes(`'${name}'`), name);
 });
 
 test('the chart refuses an invalid setting, and the error names the setting', async () => {
-  const bad = [
+  const badSettings = [
     'publicUrl=browsers.example',
     'browsers.slots=0',
     'browsers.drainSeconds=30000',
     'settings.PATH=x',
     'colour=red',
   ];
-  for (const value of bad) {
+  for (const value of badSettings) {
     const { status, stderr } = await runHelm('template', 'shop', CHART, '--set', value);
     assert.notEqual(status, 0, value);
     const leaf = value.split('=')[0]?.split('.').at(-1) ?? '';

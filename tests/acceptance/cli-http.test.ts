@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { DeviceRequest } from '../../contract/device.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { Person } from '../harness/person.ts';
 import { CHECKOUT, runBerth, startServer } from '../harness/server.ts';
 import { withTimeLimit } from '../harness/until.ts';
@@ -41,7 +41,7 @@ class Machine {
   }
 
   /** Runs `berth login` until the program shows the code. `ended` resolves after a person has decided. */
-  async deviceLogin(...more: readonly string[]) {
+  async startDeviceLogin(...more: readonly string[]) {
     const args = [join(CHECKOUT, 'cli/berth.ts'), 'login', '--server', server.url, ...more];
     const child = spawn(process.execPath, args, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
     after(() => child.kill('SIGKILL'));
@@ -96,8 +96,8 @@ test('a person can log in, create a session for a client, release the session an
   const without = await machine.run(['sessions', 'list']);
   assert.equal(without.code, EXIT.denied);
   assert.match(without.stderr, /no agent key.*keys create --app ID --save.*--key.*BERTH_KEY/);
-  const saved = await machine.json<{ id: string; saved: boolean }>('keys', 'create', '--app', app.id, '--save');
-  assert.deepEqual([Object.keys(saved), saved.saved], [['id', 'applicationId', 'saved'], true]);
+  const savedKey = await machine.json<{ id: string; saved: boolean }>('keys', 'create', '--app', app.id, '--save');
+  assert.deepEqual([Object.keys(savedKey), savedKey.saved], [['id', 'applicationId', 'saved'], true]);
 
   const metadata = ['--metadata', 'run=r-1', '--metadata', 'of=a=b'];
   const session = await machine.json<{ id: string; connectUrl: string; createdAt: string; userMetadata: object }>(
@@ -124,11 +124,11 @@ test('a person can log in, create a session for a client, release the session an
   const keys = await machine.json<Array<{ id: string; status: string }>>('keys', 'list', '--app', app.id);
   assert.deepEqual(
     keys.map(({ id, status }) => [id, status]),
-    [[saved.id, 'active']],
+    [[savedKey.id, 'active']],
   );
   const { key } = JSON.parse(readFileSync(machine.file, 'utf8')).profiles.default;
   const left = await machine.json<{ revoked: string[] }>('logout');
-  assert.deepEqual(left.revoked, [saved.id]);
+  assert.deepEqual(left.revoked, [savedKey.id]);
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key: key.value })).status, 401);
   // The login did not create this token, so the logout does not revoke it.
@@ -136,14 +136,14 @@ test('a person can log in, create a session for a client, release the session an
 });
 
 test('a login succeeds when a person approves the request, and a logout revokes the token', async () => {
-  const ada = await Person.owner(server);
+  const ada = await Person.setUpOwner(server);
   const machine = new Machine();
-  const { userCode, ended } = await machine.deviceLogin('--json');
-  const asked = await ada.get<DeviceRequest>(`/v1/device/authorizations?user_code=${userCode}`);
-  assert.equal(asked.status, 200, asked.text);
-  assert.equal(asked.body.client.id, 'berth-cli');
-  assert.deepEqual(asked.body.scopes.toSorted(), ['applications:read', 'applications:write', 'keys:write']);
-  const [application] = asked.body.applications;
+  const { userCode, ended } = await machine.startDeviceLogin('--json');
+  const deviceRequest = await ada.get<DeviceRequest>(`/v1/device/authorizations?user_code=${userCode}`);
+  assert.equal(deviceRequest.status, 200, deviceRequest.text);
+  assert.equal(deviceRequest.body.client.id, 'berth-cli');
+  assert.deepEqual(deviceRequest.body.scopes.toSorted(), ['applications:read', 'applications:write', 'keys:write']);
+  const [application] = deviceRequest.body.applications;
   assert.ok(application);
   const decision = { userCode, decision: 'approve', applicationIds: [application.id] };
   const decided = await ada.post('/v1/device/approvals', decision);
@@ -167,7 +167,7 @@ test('a login fails and leaves no profile if a person denies the request', async
   const ada = new Person(server);
   await ada.signIn('ada@example.com');
   const machine = new Machine();
-  const { userCode, ended } = await machine.deviceLogin();
+  const { userCode, ended } = await machine.startDeviceLogin();
   await ada.get(`/v1/device/authorizations?user_code=${userCode}`);
   assert.equal((await ada.post('/v1/device/approvals', { userCode, decision: 'deny' })).status, 200);
   const { code, stderr } = await ended;
@@ -178,10 +178,10 @@ test('a login fails and leaves no profile if a person denies the request', async
 
 test('commands with a key from an option or from the environment require no login', async () => {
   const machine = new Machine();
-  const created = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
-  assert.equal(created.code, EXIT.done, created.stderr);
-  assert.match(created.stdout, /^ws:\S+\n$/);
-  const [, id = ''] = /Session (\S+) is RUNNING/.exec(created.stderr) ?? [];
+  const createResult = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
+  assert.equal(createResult.code, EXIT.done, createResult.stderr);
+  assert.match(createResult.stdout, /^ws:\S+\n$/);
+  const [, id = ''] = /Session (\S+) is RUNNING/.exec(createResult.stderr) ?? [];
   const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
   assert.equal((await machine.run(['sessions', 'release', id], { env })).code, EXIT.done);
   const twice = await machine.run(['sessions', 'release', id], { env });
@@ -193,21 +193,21 @@ test('profiles are kept separate, and the credential of a profile is sent only t
   await machine.login('--profile', 'work');
   const nameless = await machine.run(['whoami', '--server', server.url]);
   assert.equal(nameless.code, EXIT.denied, nameless.stdout);
-  const seen: Array<string | undefined> = [];
-  const other = createServer((request, response) => {
-    seen.push(request.headers.authorization);
+  const seenCredentials: Array<string | undefined> = [];
+  const otherServer = createServer((request, response) => {
+    seenCredentials.push(request.headers.authorization);
     response.writeHead(404).end();
   });
-  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
-  after(() => other.close());
-  const address = other.address();
+  await new Promise<void>(resolve => otherServer.listen(0, '127.0.0.1', resolve));
+  after(() => otherServer.close());
+  const address = otherServer.address();
   assert.ok(typeof address === 'object' && address !== null);
-  const elsewhere = await machine.run([
+  const otherServerResult = await machine.run([
     ...['apps', 'list', '--profile', 'work', '--server', `http://127.0.0.1:${address.port}`],
   ]);
-  assert.equal(elsewhere.code, EXIT.denied);
-  assert.match(elsewhere.stderr, /There is no login for http:\/\/127.0.0.1.*berth login --server/);
-  assert.deepEqual(seen, []);
+  assert.equal(otherServerResult.code, EXIT.denied);
+  assert.match(otherServerResult.stderr, /There is no login for http:\/\/127.0.0.1.*berth login --server/);
+  assert.deepEqual(seenCredentials, []);
   const moved = await machine.run(['login', '--profile', 'work', '--server', 'https://berth.example']);
   assert.equal(moved.code, EXIT.usage);
   assert.match(moved.stderr, /is already logged in to .*Log out first/);
@@ -226,12 +226,15 @@ test('error messages state what to do, and each kind of failure has its own exit
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
   const empty = await machine.run(['login', '--server', server.url, '--token-stdin']);
   assert.equal(empty.code, EXIT.usage);
-  const address = await machine.run(['login', '--server', 'berth.example', '--token-stdin'], { input: token });
-  assert.equal(address.code, EXIT.usage);
-  const nobody = await machine.run(['apps', 'list', '--server', `http://127.0.0.1:${await freePort()}`], {
-    env: { BERTH_TOKEN: token },
-  });
-  assert.equal(nobody.code, EXIT.unreachable);
+  const badAddressResult = await machine.run(['login', '--server', 'berth.example', '--token-stdin'], { input: token });
+  assert.equal(badAddressResult.code, EXIT.usage);
+  const unreachableResult = await machine.run(
+    ['apps', 'list', '--server', `http://127.0.0.1:${await claimFreePort()}`],
+    {
+      env: { BERTH_TOKEN: token },
+    },
+  );
+  assert.equal(unreachableResult.code, EXIT.unreachable);
   await machine.login();
   const unknown = await machine.run(['keys', 'create', '--app', '01a1fa50-5319-7450-a6b3-c787ada50631']);
   assert.equal(unknown.code, EXIT.notFound);

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { refusedUpgrade } from '../harness/cdp.ts';
-import { freePort } from '../harness/free-port.ts';
+import { expectUpgradeRefusal } from '../harness/cdp.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { serverLeftovers, sessionLeftovers } from '../harness/leftovers.ts';
 import { runBerth, startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
@@ -40,10 +40,10 @@ test('the server refuses a key that was revoked on the command line, over HTTP a
   assert.equal(code, EXIT.done);
   assert.deepEqual(JSON.parse(stdout), { id, applicationId: server.applicationId, revoked: true });
   // The database notifies the server shortly after the command has ended.
-  const statusWith = async (): Promise<number> => (await server.api('GET', SESSIONS, { key })).status;
-  await eventually('the key to be refused', statusWith, status => status === 401);
+  const readStatus = async (): Promise<number> => (await server.api('GET', SESSIONS, { key })).status;
+  await eventually('the key to be refused', readStatus, status => status === 401);
   const address = session.connectUrl.replace(/\?.*/, '');
-  assert.equal((await refusedUpgrade(address, { authorization: `Bearer ${key}` })).status, 401);
+  assert.equal((await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` })).status, 401);
   await server.release(session.id);
 });
 
@@ -65,15 +65,15 @@ test('a token created on the command line can be used for account operations', a
 
 test('tokens list shows tokens without their secrets, and the server refuses a token that was revoked on the command line', async () => {
   const { id, token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'nightly')).stdout);
-  const statusOf = async (): Promise<string | undefined> => {
+  const readTokenStatus = async (): Promise<string | undefined> => {
     const { stdout } = await server.berth('tokens', 'list', '--json');
     assert.ok(!stdout.includes(token));
     const listed: Array<{ id: string; name: string; status: string }> = JSON.parse(stdout);
     return listed.find(one => one.id === id && one.name === 'nightly')?.status;
   };
-  assert.equal(await statusOf(), 'active');
+  assert.equal(await readTokenStatus(), 'active');
   assert.equal((await server.berth('tokens', 'revoke', id)).code, EXIT.done);
-  assert.notEqual(await statusOf(), 'active');
+  assert.notEqual(await readTokenStatus(), 'active');
   await eventually(
     'the server to refuse the revoked token',
     async () => (await server.api('GET', '/v1/applications', { key: token })).status,
@@ -192,43 +192,46 @@ for (const [name, value] of [
   });
 
 test('a second server on the same data folder is refused, and the first server keeps running', async () => {
-  const { code, stderr } = await runBerth(['serve'], { ...server.env, BERTH_LISTEN: `127.0.0.1:${await freePort()}` });
+  const { code, stderr } = await runBerth(['serve'], {
+    ...server.env,
+    BERTH_LISTEN: `127.0.0.1:${await claimFreePort()}`,
+  });
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
   assert.ok(stderr.includes(server.dataDir), stderr);
   assert.match(stderr, new RegExp(`\\b${server.pid}\\b`), 'the error names the process that uses the folder');
-  assert.equal((await server.operator('/readyz')).status, 200);
+  assert.equal((await server.fetchFromOperator('/readyz')).status, 200);
 });
 
 test('a server reports the reason and exits if its port is in use or Chromium is missing, and leaves no process running', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-aside-'));
   const env = { ...server.env, BERTH_DATA_DIR: join(folder, 'data') };
-  const samePort = await runBerth(['serve'], env);
-  assert.equal(samePort.code, EXIT.failed);
-  assert.match(samePort.stderr, /in use/);
-  assert.match(samePort.stderr, /BERTH_LISTEN\.\n/);
-  assert.doesNotMatch(samePort.stderr, /EADDRINUSE/, 'it is said once, in plain words');
-  const listen = { BERTH_LISTEN: `127.0.0.1:${await freePort()}` };
+  const samePortResult = await runBerth(['serve'], env);
+  assert.equal(samePortResult.code, EXIT.failed);
+  assert.match(samePortResult.stderr, /in use/);
+  assert.match(samePortResult.stderr, /BERTH_LISTEN\.\n/);
+  assert.doesNotMatch(samePortResult.stderr, /EADDRINUSE/, 'it is said once, in plain words');
+  const listen = { BERTH_LISTEN: `127.0.0.1:${await claimFreePort()}` };
   const operatorListen = { BERTH_OPERATOR_LISTEN: new URL(server.operatorUrl).host };
-  const sameOperatorPort = await runBerth(['serve'], { ...env, ...listen, ...operatorListen });
-  assert.equal(sameOperatorPort.code, EXIT.failed);
-  assert.match(sameOperatorPort.stderr, /in use by another program.*BERTH_OPERATOR_LISTEN/);
-  assert.doesNotMatch(sameOperatorPort.stderr, /bak_|bpt_/);
-  const without = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
-  assert.equal(without.code, EXIT.failed);
-  assert.match(without.stderr, /\/no\/such\/chromium/);
-  assert.match(without.stderr, /BERTH_CHROMIUM|install/i);
+  const sameOperatorPortResult = await runBerth(['serve'], { ...env, ...listen, ...operatorListen });
+  assert.equal(sameOperatorPortResult.code, EXIT.failed);
+  assert.match(sameOperatorPortResult.stderr, /in use by another program.*BERTH_OPERATOR_LISTEN/);
+  assert.doesNotMatch(sameOperatorPortResult.stderr, /bak_|bpt_/);
+  const noChromiumResult = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
+  assert.equal(noChromiumResult.code, EXIT.failed);
+  assert.match(noChromiumResult.stderr, /\/no\/such\/chromium/);
+  assert.match(noChromiumResult.stderr, /BERTH_CHROMIUM|install/i);
   await eventually(
     'all processes to have ended',
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
   // The failed starts printed no key. The first successful start prints the key.
-  const first = await startServer({ dataDir: env.BERTH_DATA_DIR });
-  assert.match(first.key, /^bak_/);
-  await first.close();
-  const second = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
-  assert.equal(second.code, EXIT.failed);
+  const firstServer = await startServer({ dataDir: env.BERTH_DATA_DIR });
+  assert.match(firstServer.key, /^bak_/);
+  await firstServer.close();
+  const secondResult = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
+  assert.equal(secondResult.code, EXIT.failed);
   rmSync(folder, { recursive: true });
 });
 

@@ -23,11 +23,11 @@ const CLIENTS = {
 
 const pages = await openPages(CELL_PAGES);
 const server = await startServer({ pages });
-const byHand = await PlainChromium.start();
-after(() => byHand.close());
-await byHand.resize({ width: 1280, height: 720 });
-const watched = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
-const unwatched = await server.createSession({
+const plainChromium = await PlainChromium.start();
+after(() => plainChromium.close());
+await plainChromium.resize({ width: 1280, height: 720 });
+const watchedSession = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
+const unwatchedSession = await server.createSession({
   keepAlive: true,
   browserSettings: { enablePdfViewer: true, logSession: false, recordSession: false },
 });
@@ -43,25 +43,25 @@ interface Side {
 }
 
 const SIDES: readonly Side[] = [
-  side('in a session with log and recording', watched.connectUrl, 'every difference'),
-  side('in a session without them', unwatched.connectUrl, 'those of every session'),
+  side('in a session with log and recording', watchedSession.connectUrl, 'every difference'),
+  side('in a session without them', unwatchedSession.connectUrl, 'those of every session'),
 ];
 
 /**
- * The observations for one cell (a browser context and a way of opening pages), one entry for each run. `byHand` is the
- * Chromium without Berth.
+ * The observations for one cell (a browser context and a way of opening pages), one entry for each run. `byHand` is the Chromium
+ * without Berth.
  */
-interface Compared {
+interface Comparison {
   readonly byHand: Tracks[];
   readonly inSession: Tracks[];
 }
 
 for (const [client, { open }] of Object.entries(CLIENTS))
   test(`${client} observes the same behavior in a session as in a manually started Chromium, for every kind of page`, async t => {
-    const directDriver = await open(byHand.url, pages.url);
+    const directDriver = await open(plainChromium.url, pages.url);
     const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
     const ratios: number[][] = SIDES.map(() => []);
-    const found: string[] = [];
+    const differences: string[] = [];
     try {
       for (const cell of CELLS) {
         const [first, ...others] = await Promise.all([directDriver, ...sessions].map(driver => runTimed(driver, cell)));
@@ -69,10 +69,10 @@ for (const [client, { open }] of Object.entries(CLIENTS))
           const [side, seen] = [SIDES[at], others[at]];
           assert.ok(side && seen && first);
           ratios[at]?.push(seen.ms / first.ms);
-          const compared = { byHand: [first.seen(side.knownByHand)], inSession: [seen.seen(side.known)] };
-          await runAgain(cell, side, compared, directDriver, session);
-          for (const track of differingTracks(compared))
-            found.push(`${side.name}, ${JSON.stringify(cell)}, ${shown(track, compared)}`);
+          const comparison = { byHand: [first.seen(side.knownByHand)], inSession: [seen.seen(side.known)] };
+          await runAgain(cell, side, comparison, directDriver, session);
+          for (const track of differingTracks(comparison))
+            differences.push(`${side.name}, ${JSON.stringify(cell)}, ${describeTrack(track, comparison)}`);
         }
       }
     } finally {
@@ -80,11 +80,11 @@ for (const [client, { open }] of Object.entries(CLIENTS))
     }
     for (const [at, each] of ratios.entries())
       t.diagnostic(`time ${SIDES[at]?.name}: ${median(each).toFixed(2)} of that by hand`);
-    assert.equal(found.length, 0, found.slice(0, SHOWN_MAX).join('\n\n'));
+    assert.equal(differences.length, 0, differences.slice(0, SHOWN_MAX).join('\n\n'));
   });
 
 test('every difference listed in docs/connecting.md was observed', () => {
-  for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unseenBeside(knownByHand), []);
+  for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unnecessaryLines(knownByHand), []);
 });
 
 function side(name: string, url: string, which: 'every difference' | 'those of every session'): Side {
@@ -92,38 +92,38 @@ function side(name: string, url: string, which: 'every difference' | 'those of e
 }
 
 async function runTimed(driver: Driver, cell: Cell): Promise<{ readonly seen: TracksReader; readonly ms: number }> {
-  const begun = performance.now();
+  const startMs = performance.now();
   const seen = await driver.run(cell);
-  return { seen, ms: performance.now() - begun };
+  return { seen, ms: performance.now() - startMs };
 }
 
 async function runAgain(
   cell: Cell,
   side: Side,
-  compared: Compared,
+  comparison: Comparison,
   directDriver: Driver,
   session: Driver,
 ): Promise<void> {
-  for (let round = 1; round < ROUNDS_MAX && differingTracks(compared).length > 0; round++) {
+  for (let round = 1; round < ROUNDS_MAX && differingTracks(comparison).length > 0; round++) {
     const [byHand, inSession] = await Promise.all([directDriver.run(cell), session.run(cell)]);
-    compared.byHand.push(byHand(side.knownByHand));
-    compared.inSession.push(inSession(side.known));
+    comparison.byHand.push(byHand(side.knownByHand));
+    comparison.inSession.push(inSession(side.known));
   }
 }
 
 /** Returns the names of the tracks in which no run in the session equals a run in the Chromium without Berth. */
-function differingTracks({ byHand, inSession }: Compared): readonly string[] {
+function differingTracks({ byHand, inSession }: Comparison): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
-  const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));
-  return [...tracks].filter(track => !inSession.some(one => once(track).has(textOf(one, track))));
+  const textsByHandOf = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));
+  return [...tracks].filter(track => !inSession.some(one => textsByHandOf(track).has(textOf(one, track))));
 }
 
 const textOf = (tracks: Tracks, track: string): string => tracks.get(track)?.join('\n      ') ?? 'nothing';
 
-function shown(track: string, { byHand, inSession }: Compared): string {
-  const each = (all: readonly Tracks[]): string =>
+function describeTrack(track: string, { byHand, inSession }: Comparison): string {
+  const joinTexts = (all: readonly Tracks[]): string =>
     [...new Set(all.map(one => textOf(one, track)))].join('\n    or\n      ');
-  return `${track}\n    in the session\n      ${each(inSession)}\n    by hand\n      ${each(byHand)}`;
+  return `${track}\n    in the session\n      ${joinTexts(inSession)}\n    by hand\n      ${joinTexts(byHand)}`;
 }
 
 function median(values: readonly number[]): number {

@@ -4,31 +4,38 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { DESK, type DisplaySettings, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import {
+  DESKTOP,
+  type DisplaySettings,
+  ensureConsoleBuilt,
+  PHONE_DARK,
+  signInByHand,
+  visit,
+} from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
-const OWNER = 'ada@example.com';
-const DEVELOPER = 'dev@example.com';
-const VIEWER = 'vic@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const DEVELOPER_EMAIL = 'dev@example.com';
+const VIEWER_EMAIL = 'vic@example.com';
 const SECRET = 'first-key-of-the-shop-81f3';
 const NEXT = 'second-key-of-the-shop-27c9';
 
 await ensureConsoleBuilt();
 const upstream = await openUpstream();
 const server = await startServer({ env: upstream.settings });
-const person = await Person.owner(server, OWNER);
-await joinApplication(server, person, VIEWER, 'viewer');
-await joinApplication(server, person, DEVELOPER, 'developer');
+const person = await Person.setUpOwner(server, OWNER_EMAIL);
+await joinApplication(server, person, VIEWER_EMAIL, 'viewer');
+await joinApplication(server, person, DEVELOPER_EMAIL, 'developer');
 await liftLimits(server);
-const owner = await Owner.of(server);
-const credentials = `/console/a/${server.applicationId}/credentials`;
+const owner = await Owner.open(server);
+const credentialsPath = `/console/a/${server.applicationId}/credentials`;
 const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof visit>[3]): Promise<void> =>
-  visit(server.url, look, credentials, async (page, watched) => {
+  visit(server.url, look, credentialsPath, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
   });
@@ -38,7 +45,7 @@ const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof v
  * after a garbage collection.
  */
 async function readPageMemory(page: Page): Promise<string> {
-  const shown = await page.evaluate<string>(
+  const shownText = await page.evaluate<string>(
     `document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map(it => it.value).join() + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)`,
   );
   const cdp = await page.context().newCDPSession(page);
@@ -48,11 +55,11 @@ async function readPageMemory(page: Page): Promise<string> {
   await cdp.send('HeapProfiler.collectGarbage');
   await cdp.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
   await cdp.detach();
-  return shown + chunks.join('');
+  return shownText + chunks.join('');
 }
 
 test('a credential can be added after an API error, and the page does not keep its value', () =>
-  visitAs(OWNER, DESK, async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
     await watched.assertAccessible();
     await page.getByRole('button', { name: 'Add a credential' }).click();
@@ -80,14 +87,14 @@ test('a developer rotates a credential that an operation uses, and calls send th
     'orders.read',
     cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),
   );
-  const { key } = await keyWith(server);
+  const { key } = await issueAgentKey(server);
   const sent = async (): Promise<string | undefined> => {
     const { status, text } = await invoke(server, key, 'orders.read', { orderId: 'A-1' });
     assert.equal(status, 200, text);
-    return upstream.received('/orders').at(-1)?.headers.authorization;
+    return upstream.receivedRequests('/orders').at(-1)?.headers.authorization;
   };
   assert.equal(await sent(), `Bearer ${SECRET}`);
-  await visitAs(DEVELOPER, PHONE_DARK, async (page, watched) => {
+  await visitAs(DEVELOPER_EMAIL, PHONE_DARK, async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Delete shop-api' }).count(), 0);
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
@@ -102,7 +109,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
     assert.doesNotMatch(await readPageMemory(page), new RegExp(NEXT));
   });
   assert.equal(await sent(), `Bearer ${NEXT}`);
-  await visitAs(OWNER, DESK, async (page, watched) => {
+  await visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByRole('button', { name: 'Restore the previous value of shop-api' }).click();
     await watched.assertAccessible();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
@@ -112,7 +119,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
 });
 
 test('a rotation is refused if the credential has changed since the page was loaded, and the page shows the reason', () =>
-  visitAs(OWNER, DESK, async page => {
+  visitAs(OWNER_EMAIL, DESKTOP, async page => {
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
     const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
     assert.equal((await owner.writeCredential('shop-api', body, '*')).status, 200);
@@ -123,7 +130,7 @@ test('a rotation is refused if the credential has changed since the page was loa
   }));
 
 test('a viewer sees the hosts of a credential, but no buttons for changes', () =>
-  visitAs(VIEWER, DESK, async (page, watched) => {
+  visitAs(VIEWER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByText(upstream.host).waitFor();
     for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
@@ -131,7 +138,7 @@ test('a viewer sees the hosts of a credential, but no buttons for changes', () =
   }));
 
 test('the form for a website sign-in asks for origins instead of hosts', () =>
-  visitAs(OWNER, DESK, async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByRole('button', { name: 'Add a credential' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Id', { exact: true }).fill('bank');
@@ -147,7 +154,7 @@ test('the form for a website sign-in asks for origins instead of hosts', () =>
   }));
 
 test('a credential in use can be deleted only by force, and the page names the operation that uses the credential', () =>
-  visitAs(OWNER, DESK, async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByRole('button', { name: 'Delete shop-api' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Delete' }).click();

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   PHONE,
@@ -14,13 +14,13 @@ import {
 } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
-const OWNER = 'ada@example.com';
-const VIEWER = 'vic@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const VIEWER_EMAIL = 'vic@example.com';
 const PACKS = [
   { id: 'p50', credits: 50, price: 4500, currency: 'EUR' },
   { id: 'p100', credits: 100, bonus: 10, price: 8000, currency: 'EUR' },
@@ -36,13 +36,13 @@ const server = await startServer({
     BERTH_PAYMENT_TEXT: 'Transfer to DE00 0000 with the reference.',
   },
 });
-const person = await Person.owner(server, OWNER);
-await joinApplication(server, person, VIEWER, 'viewer');
+const person = await Person.setUpOwner(server, OWNER_EMAIL);
+await joinApplication(server, person, VIEWER_EMAIL, 'viewer');
 await liftLimits(server);
-const owner = await Owner.of(server);
-const credit = `/console/a/${server.applicationId}/credit`;
+const owner = await Owner.open(server);
+const creditPath = `/console/a/${server.applicationId}/credit`;
 const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof visit>[3], rest = ''): Promise<void> =>
-  visit(server.url, look, `${credit}${rest}`, async (page, watched) => {
+  visit(server.url, look, `${creditPath}${rest}`, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
   });
@@ -52,7 +52,7 @@ const operate = async (...words: string[]): Promise<void> => {
 };
 
 test('the page of an account without credit states that new work is refused', () =>
-  visitAs(VIEWER, PHONE, async (page, watched) => {
+  visitAs(VIEWER_EMAIL, PHONE, async (page, watched) => {
     await page.getByText('New work is refused until credit is added.').waitFor();
     await page.getByText('No entries yet').waitFor();
     await page.getByText('Only an owner of the application can order.').waitFor();
@@ -61,7 +61,7 @@ test('the page of an account without credit states that new work is refused', ()
   }));
 
 test('an owner orders a pack, sees how to pay, and sees the credit after the operator has confirmed the payment', () =>
-  visitAs(OWNER, DESK, async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByText('plus 10 bonus credits').waitFor();
     await page.getByRole('button', { name: 'Order 50 credits' }).click();
     await watched.assertAccessible();
@@ -89,12 +89,12 @@ test('an owner orders a pack, sees how to pay, and sees the credit after the ope
 test('the page shows the usage by day, by operation and by key, in a chart and in a table', async () => {
   const price = { microCredits: 250_000 };
   await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', price }));
-  const { key } = await keyWith(server, { name: 'nightly shop' });
+  const { key } = await issueAgentKey(server, { name: 'nightly shop' });
   for (const orderId of ['A-1', 'A-2']) {
     const { body, text } = await invoke(server, key, 'orders.read', { orderId });
     assert.equal(body.status, 'succeeded', text);
   }
-  await visitAs(VIEWER, DESK_DARK, async (page, watched) => {
+  await visitAs(VIEWER_EMAIL, DESKTOP_DARK, async (page, watched) => {
     await page.getByText('0.5 credits used in the last 7 days.').waitFor();
     await page.getByText('Show as table').click();
     assert.equal(await page.getByRole('table').getByRole('row').count(), 8);
@@ -112,7 +112,7 @@ test('the page shows the usage by day, by operation and by key, in a chart and i
 });
 
 test('the ledger can be filtered by entry type', () =>
-  visitAs(VIEWER, PHONE, async (page, watched) => {
+  visitAs(VIEWER_EMAIL, PHONE, async (page, watched) => {
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor();
     await page.getByLabel('Entry').selectOption('Bought');
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor({ state: 'detached' });
@@ -124,10 +124,10 @@ test('the ledger can be filtered by entry type', () =>
 
 test('an installation without charges shows that nothing is charged, and still shows the usage', async () => {
   const free = await startServer();
-  const ada = await Person.owner(free, OWNER);
+  const ada = await Person.setUpOwner(free, OWNER_EMAIL);
   assert.ok(ada);
-  await visit(free.url, DESK, `/console/a/${free.applicationId}/credit`, async (page, watched) => {
-    await signInByHand(page, OWNER, PASSWORD);
+  await visit(free.url, DESKTOP, `/console/a/${free.applicationId}/credit`, async (page, watched) => {
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByRole('heading', { name: 'This installation does not charge' }).waitFor();
     await page.getByText('0 s of browser time in the last 7 days.').waitFor();
     await page.getByText('This installation does not sell credit.').waitFor();

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import {
-  consoleLink,
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   ensureConsoleBuilt,
+  findConsoleLink,
   PHONE,
   visitSessions,
   type WatchedPage,
@@ -26,7 +26,7 @@ const pages = await openPages({
   '/missing': (_, response) => response.writeHead(404).end(),
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '6' } });
-const link = consoleLink(server);
+const link = findConsoleLink(server);
 const list = `${server.url}/console/a/${server.applicationId}/sessions`;
 
 async function visit(session: CreatedSession, ...urls: readonly string[]): Promise<void> {
@@ -59,7 +59,7 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
 const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
 
 test('a session can be found by the title of its page, and its row shows the title and the site', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const [wanted, other] = [await server.createSession(), await server.createSession()];
     await visit(wanted, `${pages.a}/checkout`);
@@ -81,7 +81,7 @@ test('a session can be found by the title of its page, and its row shows the tit
   }));
 
 test('the command palette can open pages and sessions by keyboard alone', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
     await server.release(session.id);
@@ -128,7 +128,7 @@ test('on a phone, a button opens the palette, and the palette opens pages', () =
   }));
 
 test('selected sessions are released together, and other sessions keep running', () =>
-  visitSessions(server, link, DESK_DARK, async watched => {
+  visitSessions(server, link, DESKTOP_DARK, async watched => {
     const { page } = watched;
     const options = { keepAlive: true };
     const made = [];
@@ -142,9 +142,9 @@ test('selected sessions are released together, and other sessions keep running',
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
     await page.getByRole('region', { name: 'Selected sessions' }).waitFor({ state: 'detached' });
     for (const { id } of [first, second]) {
-      const endReason = async () => (await server.read(id)).endReason;
+      const readEndReason = async () => (await server.read(id)).endReason;
       assert.equal(
-        await eventually('the end of a selected session', endReason, reason => reason !== undefined),
+        await eventually('the end of a selected session', readEndReason, reason => reason !== undefined),
         'released',
       );
     }
@@ -156,7 +156,7 @@ test('selected sessions are released together, and other sessions keep running',
   }));
 
 test('hidden columns stay hidden after a reload', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const heading = page.getByText('Duration', { exact: true });
     await heading.first().waitFor();
@@ -165,28 +165,28 @@ test('hidden columns stay hidden after a reload', () =>
     await watched.assertAccessible();
     await page.getByRole('checkbox', { name: 'End reason' }).uncheck();
     await page.keyboard.press('Escape');
-    const words = page.getByRole('list', { name: 'Sessions' }).getByText('Released by a caller');
-    await words.first().waitFor({ state: 'detached' });
+    const releasedLabels = page.getByRole('list', { name: 'Sessions' }).getByText('Released by a caller');
+    await releasedLabels.first().waitFor({ state: 'detached' });
     await page.reload();
     await page
       .getByRole('checkbox', { name: /running sessions/ })
       .or(page.getByRole('listitem').first())
       .first()
       .waitFor();
-    assert.equal(await words.count(), 0);
+    assert.equal(await releasedLabels.count(), 0);
   }));
 
 /** The time to seek to, in seconds within the replay of the second page, which is in front for longer. */
-const MOMENT = 0.6;
+const SEEK_SECONDS = 0.6;
 /** The distance that one press of an arrow key moves on the timeline, in seconds. */
-const STEP = 0.1;
+const STEP_SECONDS = 0.1;
 const PRESSES_MAX = 100;
 
 const at = (watched: WatchedPage, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
 test('one timeline covers the replays of all pages, and a copied link opens the replay at the same position', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
@@ -203,31 +203,40 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     ];
     assert.equal(await first.getAttribute('aria-pressed'), 'true');
     await second.click();
-    const value = async (): Promise<number> => Number(await slider.inputValue());
-    await eventually('the time when the second page was opened', value, seconds => seconds > 0.2);
-    const opened = await value();
+    const readSlider = async (): Promise<number> => Number(await slider.inputValue());
+    await eventually('the time when the second page was opened', readSlider, seconds => seconds > 0.2);
+    const openedSeconds = await readSlider();
     // A player that is still seeking to the beginning of its page finishes that seek first. The test therefore repeats
     // its own seek, as a person would do.
-    const press = async (): Promise<number> => {
+    const seek = async (): Promise<number> => {
       await page.locator('video').evaluate((video, moment) => {
         const isThere = Reflect.get(video, 'seeking') || Math.abs(Reflect.get(video, 'currentTime') - moment) < 0.05;
         if (!isThere) Reflect.set(video, 'currentTime', moment);
-      }, MOMENT);
-      return value();
+      }, SEEK_SECONDS);
+      return readSlider();
     };
-    await eventually('the moment on the timeline', press, seconds => Math.abs(seconds - opened - MOMENT) < 0.3);
+    await eventually(
+      'the moment on the timeline',
+      seek,
+      seconds => Math.abs(seconds - openedSeconds - SEEK_SECONDS) < 0.3,
+    );
     await page.getByRole('button', { name: 'Copy link at this time' }).click();
-    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-    const { searchParams } = new URL(copied);
+    const copiedLink = await page.evaluate<string>('navigator.clipboard.readText()');
+    const { searchParams } = new URL(copiedLink);
     assert.deepEqual([searchParams.get('tab'), searchParams.get('page')], ['replay', '1']);
     const seconds = Number(searchParams.get('at'));
-    assert.ok(Math.abs(seconds - MOMENT) < 0.2, copied);
+    assert.ok(Math.abs(seconds - SEEK_SECONDS) < 0.2, copiedLink);
     await page.goto('about:blank');
-    await page.goto(copied);
+    await page.goto(copiedLink);
     await slider.waitFor();
     assert.equal(await second.getAttribute('aria-pressed'), 'true');
-    const shown = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'currentTime'));
-    await eventually('the timeline to show the time of the link', shown, time => Math.abs(time - seconds) < 0.3);
+    const readPlayerTime = (): Promise<number> =>
+      page.locator('video').evaluate(video => Reflect.get(video, 'currentTime'));
+    await eventually(
+      'the timeline to show the time of the link',
+      readPlayerTime,
+      time => Math.abs(time - seconds) < 0.3,
+    );
     await slider.focus();
     await page.keyboard.press('Home');
     await eventually(
@@ -238,22 +247,26 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     // still loading.
     const isSecondSelected = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
     for (let n = 0; n < PRESSES_MAX && !(await isSecondSelected()); n += 1) await page.keyboard.press('ArrowRight');
-    const secondsAfterSwitch = await value();
+    const secondsAfterSwitch = await readSlider();
     for (let n = 0; n < 3; n += 1) await page.keyboard.press('ArrowRight');
     await eventually(
       'the timeline to move by three steps',
-      value,
-      seconds => Math.abs(seconds - secondsAfterSwitch - 3 * STEP) < STEP / 2,
+      readSlider,
+      seconds => Math.abs(seconds - secondsAfterSwitch - 3 * STEP_SECONDS) < STEP_SECONDS / 2,
     );
-    const moment = secondsAfterSwitch + 3 * STEP - opened;
-    await eventually('the player to show the same moment', shown, time => Math.abs(time - moment) < STEP);
-    assert.ok(Math.abs((await value()) - secondsAfterSwitch - 3 * STEP) < STEP / 2);
+    const moment = secondsAfterSwitch + 3 * STEP_SECONDS - openedSeconds;
+    await eventually(
+      'the player to show the same moment',
+      readPlayerTime,
+      time => Math.abs(time - moment) < STEP_SECONDS,
+    );
+    assert.ok(Math.abs((await readSlider()) - secondsAfterSwitch - 3 * STEP_SECONDS) < STEP_SECONDS / 2);
     await page.keyboard.press('Home');
-    await eventually('the position to be the beginning', value, seconds => seconds < STEP);
+    await eventually('the position to be the beginning', readSlider, seconds => seconds < STEP_SECONDS);
   }));
 
 test('the logs can be filtered by level, status and page, and saved as files', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
@@ -273,11 +286,11 @@ test('the logs can be filtered by level, status and page, and saved as files', (
     await watched.assertAccessible();
     await page.getByLabel('Page', { exact: true }).selectOption({ index: 2 });
     await page.getByText('the card was refused').waitFor({ state: 'detached' });
-    const saving = page.waitForEvent('download');
+    const whenDownloaded = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Log file' }).click();
-    const saved = await saving;
-    assert.equal(saved.suggestedFilename(), `${session.id}.ndjson`);
-    const entries = readFileSync((await saved.path()) ?? '', 'utf8')
+    const download = await whenDownloaded;
+    assert.equal(download.suggestedFilename(), `${session.id}.ndjson`);
+    const entries = readFileSync((await download.path()) ?? '', 'utf8')
       .trim()
       .split('\n')
       .map(line => JSON.parse(line));

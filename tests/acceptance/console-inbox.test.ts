@@ -10,8 +10,8 @@ import type { Inbox, Notifications } from '../../contract/inbox.ts';
 import { ActionAgent, decide } from '../harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   PHONE,
@@ -25,7 +25,7 @@ import { claimHandoff, handoffsPath, requestHandoff, sendWithLease } from '../ha
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication, stepUp, verifyEmail } from '../harness/members.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { queryRows, registerOtherPerson } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
@@ -42,17 +42,17 @@ const server = await startServer({
   env: { ...upstream.settings, BERTH_WARM: '0', BERTH_REGISTRATION: 'open' },
 });
 await liftLimits(server);
-const configure = await Owner.of(server);
-await configure.publish('orders.cancel', {
+const publisher = await Owner.open(server);
+await publisher.publish('orders.cancel', {
   ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
-await configure.publish(
+await publisher.publish(
   'orders.refund',
   cancelOrderOperation(upstream, { approval: 'owner', title: 'Refund an order' }),
 );
 const grants = ['orders.cancel', 'orders.refund'].map(operationId => ({ operationId }));
-const { key } = await keyWith(server, { name: 'shop agent', scopes: [...AGENT_KEY_SCOPES], grants });
+const { key } = await issueAgentKey(server, { name: 'shop agent', scopes: [...AGENT_KEY_SCOPES], grants });
 const agent = new ActionAgent(server, key);
 const MINUTE_MS = 60_000;
 let owner: Person;
@@ -61,7 +61,7 @@ let developer: Person;
 let viewer: Person;
 
 before(async () => {
-  owner = await Person.owner(server);
+  owner = await Person.setUpOwner(server);
   await verifyEmail(server, owner, 'ada@example.com');
   admin = (await joinApplication(server, owner, 'admin@example.com', 'admin')).person;
   developer = (await joinApplication(server, owner, 'dev@example.com', 'developer')).person;
@@ -110,13 +110,13 @@ const waitForMailCount = (count: number) =>
     length => length === count,
   );
 
-const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
+const prepare = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
   agent.prepareSuccessfully(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
 
 test('the inbox counts the items that each role may decide or claim, and reports changes immediately', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   assert.deepEqual((await inboxOf(owner)).applications, []);
-  const [cancel, refund] = [await prepared('orders.cancel', 'A-1'), await prepared('orders.refund', 'A-1')];
+  const [cancel, refund] = [await prepare('orders.cancel', 'A-1'), await prepare('orders.refund', 'A-1')];
   const handoff = await requestHandoff(server, key, session.id);
   const counts = await Promise.all([owner, admin, developer, viewer].map(countsOf));
   assert.deepEqual(counts, [
@@ -128,13 +128,13 @@ test('the inbox counts the items that each role may decide or claim, and reports
   const [inApplication] = (await inboxOf(owner)).applications;
   assert.equal(inApplication?.applicationName, 'Default');
   const stranger = await registerOtherPerson(server, 'eve@example.com');
-  const theirs = await stranger.send<Inbox>('GET', '/v1/account/inbox');
-  assert.deepEqual(theirs.body.applications, [], 'another application');
+  const strangerInbox = await stranger.send<Inbox>('GET', '/v1/account/inbox');
+  assert.deepEqual(strangerInbox.body.applications, [], 'another application');
 
   const { state } = await inboxOf(developer);
-  const waiting = inboxOf(developer, `?wait=50&since=${state}`);
+  const changedInbox = inboxOf(developer, `?wait=50&since=${state}`);
   const claimed = await claimHandoff(server, admin, handoff.id);
-  assert.deepEqual((await waiting).applications, [], 'nothing is waiting while a person has the hand-off');
+  assert.deepEqual((await changedInbox).applications, [], 'nothing is waiting while a person has the hand-off');
   assert.equal((await sendWithLease(server, claimed, 'cancel')).status, 200);
   assert.deepEqual(await countsOf(developer), [0, 1], 'the hand-off is waiting again');
   assert.equal((await owner.post(handoffsPath(server, `/${handoff.id}/cancel`), {})).status, 200);
@@ -146,77 +146,77 @@ test('the inbox counts the items that each role may decide or claim, and reports
 
 test('members who may decide or claim an item get an e-mail without any text from the agent', async () => {
   await pass(10 * MINUTE_MS);
-  const before = (await mails()).length;
+  const mailCountBefore = (await mails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
-  const refund = await prepared('orders.refund', 'A-2');
+  const refund = await prepare('orders.refund', 'A-2');
   const handoff = await requestHandoff(server, key, session.id, { reason: 'otp', instructions: 'Type PIN 1234.' });
-  const decided = await prepared('orders.cancel', 'A-2');
+  const decided = await prepare('orders.cancel', 'A-2');
   assert.equal((await decide(server, admin, decided, { decision: 'refuse' })).status, 200);
-  await waitForMailCount(before + 3);
-  const sent = (await mails()).slice(before);
-  assert.deepEqual(sent.map(({ to, subject }) => [to, subject]).toSorted(), [
+  await waitForMailCount(mailCountBefore + 3);
+  const sentMails = (await mails()).slice(mailCountBefore);
+  assert.deepEqual(sentMails.map(({ to, subject }) => [to, subject]).toSorted(), [
     ['ada@example.com', '2 requests from agents are waiting for you'],
     ['admin@example.com', 'Take control: a page asks for a code (Default)'],
     ['dev@example.com', 'Take control: a page asks for a code (Default)'],
   ]);
-  const text = sent.map(mail => mail.text).join('\n');
+  const text = sentMails.map(mail => mail.text).join('\n');
   assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('Approve: Refund an order'), text);
   assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
   // The hand-off expires, and the e-mails that report only this hand-off are withdrawn.
   await server.advance(10 * MINUTE_MS);
-  await waitForMailCount(before + 1);
+  await waitForMailCount(mailCountBefore + 1);
   await decide(server, owner, refund, { decision: 'refuse' });
-  await waitForMailCount(before);
+  await waitForMailCount(mailCountBefore);
   await server.release(session.id);
 });
 
 test('one e-mail reports thirty items, and an item that is added soon afterwards is reported after a delay', async () => {
   await pass(10 * MINUTE_MS);
-  const before = (await mails()).length;
+  const mailCountBefore = (await mails()).length;
   const many: Action[] = [];
   for (let index = 0; index < 30; index += 1)
-    many.push(await prepared('orders.refund', `M-${index}`, { expiresIn: 86_400 }));
+    many.push(await prepare('orders.refund', `M-${index}`, { expiresIn: 86_400 }));
   await pass(10_000);
-  await waitForMailCount(before + 1);
-  const [mail, ...others] = (await mails()).slice(before);
+  await waitForMailCount(mailCountBefore + 1);
+  const [mail, ...others] = (await mails()).slice(mailCountBefore);
   assert.deepEqual(
     [mail?.to, mail?.subject, others.length],
     ['ada@example.com', '30 requests from agents are waiting for you', 0],
   );
   assert.equal(mail?.text.match(/\/approve\//g)?.length, 10);
   assert.match(mail?.text ?? '', /And 20 more\./);
-  const late = await prepared('orders.refund', 'M-late', { expiresIn: 86_400 });
+  const lateAction = await prepare('orders.refund', 'M-late', { expiresIn: 86_400 });
   await pass(MINUTE_MS);
-  assert.equal((await mails()).length, before + 1);
+  assert.equal((await mails()).length, mailCountBefore + 1);
   await pass(5 * MINUTE_MS);
-  await waitForMailCount(before + 2);
-  const [, second] = (await mails()).slice(before);
+  await waitForMailCount(mailCountBefore + 2);
+  const [, second] = (await mails()).slice(mailCountBefore);
   assert.equal(second?.subject, 'Approve: Refund an order (Default)');
-  assert.ok(second.text.includes(late.jobId));
-  for (const { jobId } of [...many, late]) await agent.cancel(jobId);
+  assert.ok(second.text.includes(lateAction.jobId));
+  for (const { jobId } of [...many, lateAction]) await agent.cancel(jobId);
 });
 
 test('a person can turn off e-mails for all applications or for one application', async () => {
   const path = '/v1/account/notifications';
   const initial = await admin.get<Notifications>(path);
   assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
-  const foreign = await admin.send<ErrorBody>('PATCH', path, {
+  const foreignResponse = await admin.send<ErrorBody>('PATCH', path, {
     mutedApplications: ['01890000-0000-7000-8000-000000000000'],
   });
-  assert.deepEqual([foreign.status, foreign.body.code], [400, 'invalid_request']);
+  assert.deepEqual([foreignResponse.status, foreignResponse.body.code], [400, 'invalid_request']);
   const muted = await admin.send<Notifications>('PATCH', path, { mutedApplications: [server.applicationId] });
   assert.deepEqual([muted.status, muted.body.mutedApplications], [200, [server.applicationId]], muted.text);
   assert.equal((await owner.send('PATCH', path, { mails: false })).status, 200);
   await pass(10 * MINUTE_MS);
-  const before = (await mails()).length;
-  const first = await prepared('orders.cancel', 'A-3', { expiresIn: 86_400 });
+  const mailCountBefore = (await mails()).length;
+  const first = await prepare('orders.cancel', 'A-3', { expiresIn: 86_400 });
   await pass(10_000);
-  assert.equal((await mails()).length, before);
+  assert.equal((await mails()).length, mailCountBefore);
   await admin.send('PATCH', path, { mutedApplications: [] });
-  await waitForMailCount(before + 1);
+  await waitForMailCount(mailCountBefore + 1);
   assert.deepEqual(
-    (await mails()).slice(before).map(({ to }) => to),
+    (await mails()).slice(mailCountBefore).map(({ to }) => to),
     ['admin@example.com'],
   );
   assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
@@ -224,14 +224,14 @@ test('a person can turn off e-mails for all applications or for one application'
   assert.equal((await decide(server, admin, first)).status, 200);
   // Nobody gets an e-mail about the decided Action, and the unsent e-mail is withdrawn.
   await pass(10_000);
-  await waitForMailCount(before);
+  await waitForMailCount(mailCountBefore);
 });
 
 test('an unsent e-mail is withdrawn when its recipient leaves or mutes the application', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
   const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');
-  const action = await prepared('orders.cancel', 'L-1', { expiresIn: 86_400 });
+  const action = await prepare('orders.cancel', 'L-1', { expiresIn: 86_400 });
   const countMailsTo = async (email: string) =>
     (await mails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
   const countMailsOfBoth = async (): Promise<string> => {
@@ -269,7 +269,7 @@ const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const path = (rest = ''): string => `/console/a/${server.applicationId}${rest}`;
 
 /** Signs in as the person with this e-mail address and opens a page of the console. */
-function opened(
+function openConsole(
   look: DisplaySettings,
   email: string,
   at: string,
@@ -290,18 +290,18 @@ const waitUntilInboxIsEmpty = (page: WatchedPage['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
 test('a new item updates the count and shows a notice, and its approval requires a fresh proof and produces a receipt', () =>
-  opened(DESK, 'ada@example.com', path(), async page => {
+  openConsole(DESKTOP, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
     assert.equal(await entry.innerText(), 'Inbox', 'the first link after the name of the service');
-    const action = await prepared('orders.cancel', 'U-1');
+    const action = await prepare('orders.cancel', 'U-1');
     await page.getByRole('link', { name: 'Inbox 1 waiting for you' }).waitFor();
     await page.getByText('An agent is waiting for you.').waitFor();
     await page.getByRole('link', { name: 'Open inbox' }).click();
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Cancel order U-1' }) });
     await card.getByText('This cannot be undone.').waitFor();
-    const said = card.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
-    assert.match(await said.innerText(), /The customer of U-1 asked\./);
+    const agentSection = card.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
+    assert.match(await agentSection.innerText(), /The customer of U-1 asked\./);
     await card.getByText('Asked by the agent key shop agent').waitFor();
     await server.advance(301_000);
     await card.getByRole('button', { name: 'Approve' }).click();
@@ -318,18 +318,18 @@ test('a new item updates the count and shows a notice, and its approval requires
   }));
 
 test('a developer sees items that wait for others, but no button to decide an item', () =>
-  opened(DESK, 'dev@example.com', path('/inbox'), async page => {
+  openConsole(DESKTOP, 'dev@example.com', path('/inbox'), async page => {
     await waitUntilInboxIsEmpty(page);
-    const action = await prepared('orders.cancel', 'U-2');
+    const action = await prepare('orders.cancel', 'U-2');
     await page.reload();
-    const others = page.getByRole('region', { name: 'Waiting for others (1)' });
-    await others.getByText('Waiting for an admin or owner').waitFor();
+    const othersRegion = page.getByRole('region', { name: 'Waiting for others (1)' });
+    await othersRegion.getByText('Waiting for an admin or owner').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
-    await opened(DESK, 'admin@example.com', path('/inbox'), async theirs => {
-      await theirs.getByRole('heading', { name: 'Cancel order U-2' }).waitFor();
-      await theirs.getByRole('button', { name: 'Refuse' }).click();
-      await waitUntilInboxIsEmpty(theirs);
-      const historyItem = theirs.getByRole('region', { name: 'History' }).getByRole('listitem').first();
+    await openConsole(DESKTOP, 'admin@example.com', path('/inbox'), async adminPage => {
+      await adminPage.getByRole('heading', { name: 'Cancel order U-2' }).waitFor();
+      await adminPage.getByRole('button', { name: 'Refuse' }).click();
+      await waitUntilInboxIsEmpty(adminPage);
+      const historyItem = adminPage.getByRole('region', { name: 'History' }).getByRole('listitem').first();
       await historyItem.getByText('Refused').waitFor();
       await historyItem.getByText('by admin').waitFor();
     });
@@ -348,22 +348,22 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
   // This person signs in at `server.url` instead of localhost. The hand-off page must not redirect a person who is
   // signed in.
   const work = async (page: WatchedPage['page']): Promise<void> => {
-    const asked: string[] = [];
-    page.on('request', request => asked.push(new URL(request.url()).pathname));
+    const requestedPaths: string[] = [];
+    page.on('request', request => requestedPaths.push(new URL(request.url()).pathname));
     await page.reload();
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Enter a code' }) });
     await card.getByText('Type the code.').waitFor();
     await card.getByText(pages.url, { exact: true }).waitFor();
-    const handoffRequestPaths = new Set(asked.filter(one => one.includes('/handoffs')));
+    const handoffRequestPaths = new Set(requestedPaths.filter(one => one.includes('/handoffs')));
     assert.deepEqual([...handoffRequestPaths], [handoffsPath(server)], 'the page reads hand-offs only from the list');
     await card.getByRole('link', { name: 'Help the agent' }).click();
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();
-    const before = page.url();
+    const urlBefore = page.url();
     await page.goto(`${server.url}${path('/inbox')}`);
     await page.getByRole('heading', { name: 'You have control: enter a code' }).waitFor();
     await page.getByRole('link', { name: 'Continue' }).click();
-    assert.equal(page.url(), before);
+    assert.equal(page.url(), urlBefore);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Back to the inbox' }).click();
     await waitUntilInboxIsEmpty(page);
@@ -371,36 +371,40 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     await historyItem.getByText('Done').waitFor();
     await historyItem.getByText('by dev').waitFor();
   };
-  await opened(DESK, 'dev@example.com', path('/inbox'), work, server.url);
+  await openConsole(DESKTOP, 'dev@example.com', path('/inbox'), work, server.url);
   assert.equal((await owner.get<{ status: string }>(handoffsPath(server, `/${handoff.id}`))).body.status, 'completed');
   await server.release(session.id);
 });
 
 test('a hand-off for an end user is not counted in the inbox of members, and claiming a hand-off for a payment requires a fresh proof', async () => {
-  const lab = await ConsumerFixture.of(server, owner);
+  const lab = await ConsumerFixture.open(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
-  const before = await countsOf(owner);
+  const countsBefore = await countsOf(owner);
   const { id } = await requestHandoff(server, key, session.id, { claimableBy, reason: 'payment', ttlSeconds: 3_600 });
-  assert.deepEqual(await countsOf(owner), before);
-  await opened(DESK, 'dev@example.com', path('/inbox'), async page => {
-    const others = page.getByRole('region', { name: /Waiting for others/ });
-    await others.getByText('Waiting for an end user').waitFor();
+  assert.deepEqual(await countsOf(owner), countsBefore);
+  await openConsole(DESKTOP, 'dev@example.com', path('/inbox'), async page => {
+    const othersRegion = page.getByRole('region', { name: /Waiting for others/ });
+    await othersRegion.getByText('Waiting for an end user').waitFor();
   });
   await server.advance(301_000);
   const claim = () => lab.send<ErrorBody>('handoffs.claim', { id }, accessToken);
-  const stale = await claim();
-  assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication'], stale.text);
-  const fresh = await lab.signIn('kim@example.com');
-  const claimed = await lab.send('handoffs.claim', { id }, fresh.accessToken);
+  const staleClaim = await claim();
+  assert.deepEqual(
+    [staleClaim.status, staleClaim.body.code],
+    [401, 'insufficient_user_authentication'],
+    staleClaim.text,
+  );
+  const freshTokens = await lab.signIn('kim@example.com');
+  const claimed = await lab.send('handoffs.claim', { id }, freshTokens.accessToken);
   assert.equal(claimed.status, 200, claimed.text);
   assert.equal((await claim()).status, 401);
   await server.release(session.id);
 });
 
 test('e-mails can be turned off on the account page', () =>
-  opened(DESK, 'admin@example.com', '/console/account', async (page, watched) => {
+  openConsole(DESKTOP, 'admin@example.com', '/console/account', async (page, watched) => {
     const box = page.getByRole('checkbox', { name: 'E-mail me when an agent is waiting for me' });
     await box.click();
     await eventually(
@@ -424,11 +428,11 @@ test('the inbox has no accessibility findings or overflow at three widths and in
     ['orders.cancel', 'A-1007'],
     ['orders.refund', 'A-1008'],
   ] as const)
-    await prepared(operation, order);
-  const narrow: DisplaySettings = { ...DESK, width: 1024 };
-  for (const look of [DESK, DESK_DARK, narrow, { ...narrow, colours: 'dark' }, PHONE, PHONE_DARK] as const)
+    await prepare(operation, order);
+  const narrow: DisplaySettings = { ...DESKTOP, width: 1024 };
+  for (const look of [DESKTOP, DESKTOP_DARK, narrow, { ...narrow, colours: 'dark' }, PHONE, PHONE_DARK] as const)
     for (const email of ['ada@example.com', 'dev@example.com'])
-      await opened(look, email, path('/inbox'), async (page, watched) => {
+      await openConsole(look, email, path('/inbox'), async (page, watched) => {
         await page.getByText('The agent says').first().waitFor();
         await eventually(
           'the page to be loaded',
@@ -436,7 +440,7 @@ test('the inbox has no accessibility findings or overflow at three widths and in
           count => count === 0,
         );
         await watched.assertAccessible();
-        if (look !== DESK) return;
+        if (look !== DESKTOP) return;
         // The name of the navigation link contains the count.
         await page.getByRole('link', { name: /^Inbox \d+ waiting for you$/ }).waitFor();
         assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] });

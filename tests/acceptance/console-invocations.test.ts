@@ -8,8 +8,8 @@ import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   PHONE,
@@ -21,24 +21,27 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
-const OWNER = 'ada@example.com';
-const VIEWER = 'vic@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const VIEWER_EMAIL = 'vic@example.com';
 
 await ensureConsoleBuilt();
 const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
 const upstream = await openUpstream();
-const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
-const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_EGRESS_ALLOW: allowed.join(',') } });
-const person = await Person.owner(server, OWNER);
-await joinApplication(server, person, VIEWER, 'viewer');
+const allowedAddresses = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
+const server = await startServer({
+  pages,
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_EGRESS_ALLOW: allowedAddresses.join(',') },
+});
+const person = await Person.setUpOwner(server, OWNER_EMAIL);
+await joinApplication(server, person, VIEWER_EMAIL, 'viewer');
 await liftLimits(server);
-const owner = await Owner.of(server);
+const owner = await Owner.open(server);
 const list = `/console/a/${server.applicationId}/invocations`;
 const visitAs = (
   email: string,
@@ -52,17 +55,17 @@ const visitAs = (
   });
 
 test('the page shows that an application has no invocations yet', () =>
-  visitAs(OWNER, DESK, list, async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, list, async (page, watched) => {
     await page.getByText('No invocations yet').waitFor();
     await watched.assertAccessible();
   }));
 
-const agent = await keyWith(server, { name: 'nightly shop' });
-const KEPT = { input: 'full', output: 'full', days: 3 };
-const made: Record<string, Invocation> = {};
+const agent = await issueAgentKey(server, { name: 'nightly shop' });
+const RETENTION = { input: 'full', output: 'full', days: 3 };
+const invocations: Record<string, Invocation> = {};
 
 test('a member can find an invocation by state and operation', async () => {
-  await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: KEPT }));
+  await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: RETENTION }));
   for (const [name, operationId, input] of [
     ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
     ['screenshot', 'browser.screenshot', { url: `${pages.url}/` }],
@@ -70,9 +73,9 @@ test('a member can find an invocation by state and operation', async () => {
   ] as const) {
     const { status, body, text } = await invoke(server, agent.key, operationId, input);
     assert.equal(status, 200, text);
-    made[name] = body;
+    invocations[name] = body;
   }
-  await visitAs(VIEWER, DESK, list, async (page, watched) => {
+  await visitAs(VIEWER_EMAIL, DESKTOP, list, async (page, watched) => {
     const rows = page.getByRole('listitem').filter({ has: page.locator('a[href*="/invocations/"]') });
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
     assert.equal(await rows.count(), 3);
@@ -89,7 +92,7 @@ test('a member can find an invocation by state and operation', async () => {
     await page.getByLabel('State').selectOption('Any state');
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByRole('heading', { name: 'Invocation', exact: true }).waitFor();
-    assert.ok(page.url().endsWith(`/invocations/${of('order').id}`));
+    assert.ok(page.url().endsWith(`/invocations/${invocationOf('order').id}`));
     await page.keyboard.press('Control+k');
     await page.keyboard.type('invoc');
     await page.getByRole('option', { name: /Invocations/ }).click();
@@ -97,12 +100,12 @@ test('a member can find an invocation by state and operation', async () => {
   });
 });
 
-const of = (name: string): Invocation => made[name] ?? assert.fail(name);
-const pathOf = (name: string): string => `${list}/${of(name).id}`;
+const invocationOf = (name: string): Invocation => invocations[name] ?? assert.fail(name);
+const pathOf = (name: string): string => `${list}/${invocationOf(name).id}`;
 
-for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
   test(`the page verifies the receipt at ${look.width} pixels, ${look.colours}`, () =>
-    visitAs(OWNER, look, pathOf('order'), async (page, watched) => {
+    visitAs(OWNER_EMAIL, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
       await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
       await page.getByText('The output on this page matches the digest in the receipt.').waitFor();
@@ -118,14 +121,14 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
     }));
 
 test('the receipt can be downloaded as a file and verified elsewhere', () =>
-  visitAs(VIEWER, DESK, pathOf('order'), async page => {
-    const downloading = page.waitForEvent('download');
+  visitAs(VIEWER_EMAIL, DESKTOP, pathOf('order'), async page => {
+    const whenDownloaded = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
-    const download = await downloading;
-    assert.equal(download.suggestedFilename(), `receipt-${of('order').id}.jws`);
+    const download = await whenDownloaded;
+    assert.equal(download.suggestedFilename(), `receipt-${invocationOf('order').id}.jws`);
     const receipt = readFileSync(await download.path(), 'utf8');
     const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
-    assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${of('order').id}`);
+    assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${invocationOf('order').id}`);
   }));
 
 /** Changes the response that the page gets from this URL, which is the URL of the invocation or of the key set. */
@@ -137,7 +140,7 @@ async function changed(page: Page, url: string, change: (body: Record<string, un
 }
 
 /** Flips one bit of the character in the middle of this part of the receipt. */
-function flipped(receipt: string, part: number): string {
+function flipBit(receipt: string, part: number): string {
   const parts = receipt.split('.');
   const bytes = Buffer.from(parts[part] ?? '');
   const at = bytes.length >> 1;
@@ -148,11 +151,11 @@ function flipped(receipt: string, part: number): string {
 
 for (const [part, name] of ['header', 'payload', 'signature'].entries())
   test(`the page reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
-    visit(server.url, DESK, pathOf('order'), async (page, watched) => {
-      await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, ({ receipt, ...rest }) => ({
-        ...{ ...rest, receipt: flipped(String(receipt), part) },
+    visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
+      await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, ({ receipt, ...rest }) => ({
+        ...{ ...rest, receipt: flipBit(String(receipt), part) },
       }));
-      await signInByHand(page, OWNER, PASSWORD);
+      await signInByHand(page, OWNER_EMAIL, PASSWORD);
       await page.getByText('This receipt is not valid').waitFor();
       if (part > 0) await page.getByText(/The receipt signature is not valid\./).waitFor();
       assert.equal(await page.getByText('Verified in this browser').count(), 0);
@@ -162,21 +165,24 @@ for (const [part, name] of ['header', 'payload', 'signature'].entries())
 
 test('the page shows the difference if its data does not match the receipt', () =>
   visit(server.url, PHONE, pathOf('order'), async page => {
-    await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({
+    await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, body => ({
       ...{ ...body, output: { state: 'other' } },
     }));
-    await signInByHand(page, OWNER, PASSWORD);
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByText(/The output does not match the receipt\./).waitFor();
     await page.unrouteAll({ behavior: 'wait' });
-    await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({ ...body, status: 'failed' }));
+    await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, body => ({
+      ...body,
+      status: 'failed',
+    }));
     await page.reload();
     await page.getByText('The state in the receipt is succeeded, but this page shows failed.').waitFor();
   }));
 
 test('the page reports a missing key and a failed request for the keys', () =>
-  visit(server.url, DESK, pathOf('order'), async (page, watched) => {
+  visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
-    await signInByHand(page, OWNER, PASSWORD);
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByText(/signed with a key that is not in the key set/).waitFor();
     await page.unrouteAll({ behavior: 'wait' });
     await page.route('**/.well-known/jwks.json', route =>
@@ -194,14 +200,14 @@ test('the page shows a receipt as not verified if the browser has no Web Crypto 
   visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
     await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
     await page.reload();
-    await signInByHand(page, OWNER, PASSWORD);
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByText('Not verified').waitFor();
     await page.getByText(/over HTTPS/).waitFor();
     await watched.assertAccessible();
   }));
 
 test('the page of a screenshot invocation links to the image file and to the replay of the session', () =>
-  visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
+  visitAs(OWNER_EMAIL, DESKTOP, pathOf('screenshot'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await watched.assertAccessible();
     const file = page.getByRole('link', { name: /^image\/png/ });
@@ -210,11 +216,11 @@ test('the page of a screenshot invocation links to the image file and to the rep
     await response.body?.cancel();
     await page.getByRole('link', { name: 'Replay' }).click();
     await page.getByRole('heading', { name: 'Session', exact: true }).waitFor();
-    assert.match(page.url(), new RegExp(`/sessions/${of('screenshot').sessionId}\\?tab=replay$`));
+    assert.match(page.url(), new RegExp(`/sessions/${invocationOf('screenshot').sessionId}\\?tab=replay$`));
   }));
 
 test('the page shows why an invocation failed, and verifies its receipt', () =>
-  visitAs(OWNER, PHONE, pathOf('failure'), async (page, watched) => {
+  visitAs(OWNER_EMAIL, PHONE, pathOf('failure'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();
     await page.getByText(/The page could not be loaded/).waitFor();
@@ -224,7 +230,7 @@ test('the page shows why an invocation failed, and verifies its receipt', () =>
   }));
 
 test('a viewer can verify the receipt, but sees neither input nor output', () =>
-  visitAs(VIEWER, DESK, pathOf('order'), async (page, watched) => {
+  visitAs(VIEWER_EMAIL, DESKTOP, pathOf('order'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('The input is kept, but is shown only to developers, admins and owners.').waitFor();
     assert.equal(await page.getByText('A-1007').count(), 0);
@@ -232,14 +238,14 @@ test('a viewer can verify the receipt, but sees neither input nor output', () =>
   }));
 
 test('the page reports an unknown id, and all of its elements can be reached by keyboard', async () => {
-  await visitAs(OWNER, DESK, `${list}/${server.applicationId}`, async (page, watched) => {
+  await visitAs(OWNER_EMAIL, DESKTOP, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')
       .getByText(/does not exist/)
       .waitFor();
     await watched.assertAccessible();
   });
-  await visitAs(OWNER, DESK, pathOf('order'), async page => {
+  await visitAs(OWNER_EMAIL, DESKTOP, pathOf('order'), async page => {
     await page.getByText('Verified in this browser').waitFor();
     assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] });
   });

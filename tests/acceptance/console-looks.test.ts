@@ -3,42 +3,47 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
-  consoleLink,
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
+  findConsoleLink,
   PHONE,
   PHONE_DARK,
   visitSessions,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 await ensureConsoleBuilt();
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const link = consoleLink(server);
+const link = findConsoleLink(server);
 const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
 
-const { key } = await keyWith(server);
+const { key } = await issueAgentKey(server);
 const failing = { url: 'http://127.0.0.1:1/' };
 const { body: invocation } = await invoke(server, key, 'browser.content', failing);
 assert.equal(invocation.status, 'failed');
 
-const owner = await Owner.of(server);
+const owner = await Owner.open(server);
 const CREDENTIAL = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
 assert.equal((await owner.writeCredential('shop-api', CREDENTIAL)).status, 201);
-const order = cancelOrderOperation(
+const orderOperation = cancelOrderOperation(
   { url: 'https://api.shop.example' },
   { binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } },
 );
-await owner.publish('orders.cancel', order);
+await owner.publish('orders.cancel', orderOperation);
 assert.equal(
-  (await owner.configure('orders.cancel', { ...order, effect: 'irreversible', acknowledgeUnattended: true }, '*'))
-    .status,
+  (
+    await owner.configure(
+      'orders.cancel',
+      { ...orderOperation, effect: 'irreversible', acknowledgeUnattended: true },
+      '*',
+    )
+  ).status,
   200,
 );
 
@@ -46,7 +51,7 @@ const path = (rest: string): string => `/console/a/${server.applicationId}${rest
 
 type Place = readonly [address: string, title: string];
 
-const MAIN: readonly Place[] = [
+const MAIN_PLACES: readonly Place[] = [
   [path(''), 'Overview'],
   [path('/sessions'), 'Sessions'],
   [path(`/sessions/${session.id}`), 'Session'],
@@ -86,15 +91,15 @@ const OTHERS: readonly Place[] = [
   ['/console/host', 'This host'],
 ];
 
-const NARROW: DisplaySettings = { ...DESK, width: 1024 };
-const NARROW_DARK: DisplaySettings = { ...NARROW, colours: 'dark' };
+const NARROW_SCREEN: DisplaySettings = { ...DESKTOP, width: 1024 };
+const NARROW_SCREEN_DARK: DisplaySettings = { ...NARROW_SCREEN, colours: 'dark' };
 /** Each page is loaded once per device. In each window size the page is checked with one theme, then with the other. */
 const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [DisplaySettings, DisplaySettings]>]> = [
   [
     'at a desk',
     [
-      [DESK, DESK_DARK],
-      [NARROW_DARK, NARROW],
+      [DESKTOP, DESKTOP_DARK],
+      [NARROW_SCREEN_DARK, NARROW_SCREEN],
     ],
   ],
   ['on a phone', [[PHONE, PHONE_DARK]]],
@@ -102,35 +107,35 @@ const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [DisplaySe
 
 for (const [name, windows] of DEVICES)
   test(`pages have no accessibility findings and no overflow in either theme: ${name}`, () =>
-    visitSessions(server, link, windows[0]?.[0] ?? DESK, async watched => {
+    visitSessions(server, link, windows[0]?.[0] ?? DESKTOP, async watched => {
       const { page } = watched;
-      for (const [address, title] of [...MAIN, ...OTHERS]) {
+      for (const [address, title] of [...MAIN_PLACES, ...OTHERS]) {
         await page.goto(`${server.url}${address}`);
         await page.getByRole('heading', { name: title, exact: true }).waitFor();
-        const loading = (): Promise<number> => page.getByText('Loading').count();
-        await eventually('the page to be loaded', loading, count => count === 0);
+        const countLoading = (): Promise<number> => page.getByText('Loading').count();
+        await eventually('the page to be loaded', countLoading, count => count === 0);
         for (const [look, other] of windows) {
           await watched.setDisplay(look);
-          const which = `${address} with ${look.width} pixels`;
-          assert.deepEqual(await watched.findings(), [], `${which}, ${look.colours}`);
-          assert.equal(await watched.overflows(), false, which);
+          const description = `${address} with ${look.width} pixels`;
+          assert.deepEqual(await watched.runAxe(), [], `${description}, ${look.colours}`);
+          assert.equal(await watched.overflows(), false, description);
           await watched.setDisplay(other);
-          assert.deepEqual(await watched.findings('colours'), [], `${which}, ${other.colours}`);
-          assert.equal(await watched.overflows(), false, which);
+          assert.deepEqual(await watched.runAxe('colours'), [], `${description}, ${other.colours}`);
+          assert.equal(await watched.overflows(), false, description);
         }
       }
     }));
 
 /** Waits until the page is loaded. Elements that appear during a walk by keyboard would change its order. */
 async function settled(page: Page): Promise<void> {
-  const loading = (): Promise<number> => page.getByText('Loading').count();
-  await eventually('the page to be loaded', loading, count => count === 0);
+  const countLoading = (): Promise<number> => page.getByText('Loading').count();
+  await eventually('the page to be loaded', countLoading, count => count === 0);
   // The link appears once the console has determined that the person is the operator.
   await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
 }
 
 test('the keyboard walk detects unreachable elements and elements without a visible focus', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await settled(page);
     await page.evaluate(`(() => {
       const add = (name, style) => document.body.append(Object.assign(document.createElement(name), { textContent: 'x', style }));
@@ -142,9 +147,9 @@ test('the keyboard walk detects unreachable elements and elements without a visi
   }));
 
 test('every element that can be used with the mouse can be reached with the Tab key and shows its focus', () =>
-  visitSessions(server, link, DESK, async watched => {
+  visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
-    for (const [address, title] of [...MAIN, ...OTHERS]) {
+    for (const [address, title] of [...MAIN_PLACES, ...OTHERS]) {
       await page.goto(`${server.url}${address}`);
       await page.getByRole('heading', { name: title, exact: true }).waitFor();
       await settled(page);
@@ -156,30 +161,30 @@ test('on a small screen, the menu button opens the navigation, which closes afte
   visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Menu' }).click();
-    assert.deepEqual(await watched.findings(), []);
+    assert.deepEqual(await watched.runAxe(), []);
     await page.getByRole('dialog').getByRole('link', { name: 'Hosts' }).click();
     await page.getByRole('heading', { name: 'Hosts', exact: true }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 
 test('the chosen colour theme is kept after a reload', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const readBackgroundColor = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
-    const light = await readBackgroundColor();
+    const lightColor = await readBackgroundColor();
     const toggle = page.getByRole('button', { name: /^Colours/ });
     await toggle.click();
-    assert.equal(await readBackgroundColor(), light);
+    assert.equal(await readBackgroundColor(), lightColor);
     await toggle.click();
-    const dark = await readBackgroundColor();
-    assert.notEqual(dark, light);
+    const darkColor = await readBackgroundColor();
+    assert.notEqual(darkColor, lightColor);
     await page.reload();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
-    assert.equal(await readBackgroundColor(), dark);
+    assert.equal(await readBackgroundColor(), darkColor);
   }));
 
 for (const width of [800, 1024, 1200, 1300, 1440])
   test(`the columns of the session list do not overlap at ${width} pixels`, () =>
-    visitSessions(server, link, { ...DESK, width }, async ({ page }) => {
+    visitSessions(server, link, { ...DESKTOP, width }, async ({ page }) => {
       await page.goto(`${server.url}${path('/sessions')}`);
       const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');
       await cells.first().waitFor();

@@ -2,25 +2,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleLink, DESK, ensureConsoleBuilt, visitSessions } from '../harness/console.ts';
+import { DESKTOP, ensureConsoleBuilt, findConsoleLink, visitSessions } from '../harness/console.ts';
 import { insertSessions } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SESSIONS = 10_000;
+const SESSION_COUNT = 10_000;
 /** A tall window, in which the test needs fewer steps than in a window of the usual height. */
-const TALL = { ...DESK, height: 4_800 };
+const TALL_WINDOW = { ...DESKTOP, height: 4_800 };
 const STEPS_MAX = 2_000;
 
 await ensureConsoleBuilt();
 const server = await startServer();
-await insertSessions(server, SESSIONS);
-const link = consoleLink(server);
+await insertSessions(server, SESSION_COUNT);
+const link = findConsoleLink(server);
 
 interface DrawnRows {
   readonly first: number;
   readonly last: number;
-  readonly known: number;
+  readonly total: number;
   readonly isWhole: boolean;
 }
 
@@ -35,10 +35,10 @@ const readDrawnRows = (page: Page): Promise<DrawnRows> =>
       })
       .sort((a, b) => a.place - b.place);
     const [first, last] = [rows[0], rows.at(-1)];
-    if (!first || !last) return { first: 0, last: 0, known: 0, isWhole: false };
+    if (!first || !last) return { first: 0, last: 0, total: 0, isWhole: false };
     const { top, bottom } = Object(list).getBoundingClientRect();
     return {
-      ...{ first: first.place, last: last.place, known: first.size },
+      ...{ first: first.place, last: last.place, total: first.size },
       isWhole:
         first.top <= Math.max(0, top) + 1 &&
         last.bottom >= Math.min(innerHeight, bottom) - 1 &&
@@ -47,27 +47,27 @@ const readDrawnRows = (page: Page): Promise<DrawnRows> =>
   });
 
 test('the list scrolls from the newest to the oldest session without gaps', () =>
-  visitSessions(server, link, TALL, async ({ page }) => {
+  visitSessions(server, link, TALL_WINDOW, async ({ page }) => {
     const list = page.getByRole('list', { name: 'Sessions' });
     await list.waitFor();
-    let reached = 0;
-    for (let step = 0; reached < SESSIONS; step += 1) {
-      assert.ok(step < STEPS_MAX, `only ${reached} sessions after ${step} steps`);
-      const seen = await eventually(
-        `rows after row ${reached} to be drawn`,
+    let lastRow = 0;
+    for (let step = 0; lastRow < SESSION_COUNT; step += 1) {
+      assert.ok(step < STEPS_MAX, `only ${lastRow} sessions after ${step} steps`);
+      const drawnRows = await eventually(
+        `rows after row ${lastRow} to be drawn`,
         () => readDrawnRows(page),
-        one => one.isWhole && one.last > reached,
+        one => one.isWhole && one.last > lastRow,
       );
-      assert.ok(seen.first <= reached + 1, `row ${reached + 1} was never drawn; the first is ${seen.first}`);
-      reached = seen.last;
+      assert.ok(drawnRows.first <= lastRow + 1, `row ${lastRow + 1} was never drawn; the first is ${drawnRows.first}`);
+      lastRow = drawnRows.last;
       await page.evaluate('scrollBy(0, innerHeight)');
     }
-    assert.equal((await readDrawnRows(page)).known, SESSIONS);
-    await page.getByRole('link', { name: `Order ${SESSIONS} ` }).waitFor();
+    assert.equal((await readDrawnRows(page)).total, SESSION_COUNT);
+    await page.getByRole('link', { name: `Order ${SESSION_COUNT} ` }).waitFor();
   }));
 
 test('an old session can be found by keyboard alone from the start page', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     await page.keyboard.press('Control+k');

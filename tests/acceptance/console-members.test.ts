@@ -4,28 +4,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { DESKTOP, DESKTOP_DARK, ensureConsoleBuilt, PHONE, signInByHand, visit } from '../harness/console.ts';
 import { PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 await ensureConsoleBuilt();
 const server = await startServer();
-const OWNER = 'ada@example.com';
-const INVITED = 'bob@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const INVITED_EMAIL = 'bob@example.com';
 
 const signIn = (page: Page, email: string): Promise<void> => signInByHand(page, email, PASSWORD);
 
 test('a person is invited, accepts, gets another role and is removed', async () => {
-  await Person.owner(server, OWNER);
+  await Person.setUpOwner(server, OWNER_EMAIL);
   let link = '';
-  const members = `/console/a/${server.applicationId}/members`;
-  await visit(server.url, DESK, members, async (page, watched) => {
-    await signIn(page, OWNER);
+  const membersPath = `/console/a/${server.applicationId}/members`;
+  await visit(server.url, DESKTOP, membersPath, async (page, watched) => {
+    await signIn(page, OWNER_EMAIL);
     await page.getByText('No invitations').waitFor();
     await page.getByRole('button', { name: 'Invite' }).click();
-    await page.getByLabel('E-mail address').fill(INVITED);
+    await page.getByLabel('E-mail address').fill(INVITED_EMAIL);
     await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
-    await page.getByRole('heading', { name: `Invitation for ${INVITED}` }).waitFor();
+    await page.getByRole('heading', { name: `Invitation for ${INVITED_EMAIL}` }).waitFor();
     link = await page.getByRole('dialog').locator('pre, code').first().innerText();
     await watched.assertAccessible();
   });
@@ -36,24 +36,24 @@ test('a person is invited, accepts, gets another role and is removed', async () 
     assert.ok(!page.url().includes('biv_'), 'the secret stays in the address');
     await watched.assertAccessible();
     await page.getByLabel('Your name').fill('Bob');
-    await page.getByLabel('E-mail address').fill(INVITED);
+    await page.getByLabel('E-mail address').fill(INVITED_EMAIL);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('button', { name: 'Verify the e-mail address' }).click();
     await page.getByRole('button', { name: 'Send a code' }).click();
-    await page.getByLabel('Code').fill(await readMailedCode(server, INVITED));
+    await page.getByLabel('Code').fill(await readMailedCode(server, INVITED_EMAIL));
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByRole('button', { name: 'Accept the invitation' }).click();
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     assert.match(page.url(), new RegExp(server.applicationId));
-    await page.goto(`${server.url}${members}`);
+    await page.goto(`${server.url}${membersPath}`);
     await page.getByText('Ada').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Invite' }).count(), 0);
     await watched.assertAccessible();
   });
 
-  await visit(server.url, DESK_DARK, members, async (page, watched) => {
-    await signIn(page, OWNER);
+  await visit(server.url, DESKTOP_DARK, membersPath, async (page, watched) => {
+    await signIn(page, OWNER_EMAIL);
     await page.getByLabel('Role of Bob').selectOption('viewer');
     await page.getByText('accepted').waitFor();
     await watched.assertAccessible();
@@ -79,34 +79,34 @@ test('a person is invited, accepts, gets another role and is removed', async () 
 });
 
 test('the operator can read unsent e-mails in the outbox, and copy the link from an e-mail', async () => {
-  const outbox = '/console/outbox';
-  for (const look of [DESK_DARK, PHONE])
-    await visit(server.url, look, outbox, async (page, watched) => {
-      await signIn(page, OWNER);
+  const outboxPath = '/console/outbox';
+  for (const look of [DESKTOP_DARK, PHONE])
+    await visit(server.url, look, outboxPath, async (page, watched) => {
+      await signIn(page, OWNER_EMAIL);
       await page.getByText('No mail server is configured').waitFor();
-      const mail = page.getByRole('listitem').filter({ hasText: INVITED }).filter({ hasText: 'Invitation to' });
+      const mail = page.getByRole('listitem').filter({ hasText: INVITED_EMAIL }).filter({ hasText: 'Invitation to' });
       await mail.getByText('Show the text').click();
       await mail.getByText(/\/console\/invitation#biv_/).waitFor();
-      await mail.getByRole('button', { name: `Copy the link for ${INVITED}` }).click();
+      await mail.getByRole('button', { name: `Copy the link for ${INVITED_EMAIL}` }).click();
       assert.match(await page.evaluate('navigator.clipboard.readText()'), /^http\S+\/console\/invitation#biv_\S+$/);
       await watched.assertAccessible();
     });
-  await visit(server.url, DESK, outbox, async page => {
-    await signIn(page, INVITED);
+  await visit(server.url, DESKTOP, outboxPath, async page => {
+    await signIn(page, INVITED_EMAIL);
     await page.getByText('Only the operator', { exact: false }).waitFor();
     assert.equal(await page.getByRole('link', { name: 'Outbox' }).count(), 0);
   });
 });
 
 test('past invitations show when and why each invitation ended, and older invitations are shown on request', async () => {
-  const members = `/console/a/${server.applicationId}/members`;
-  await visit(server.url, DESK, members, async (page, watched) => {
+  const membersPath = `/console/a/${server.applicationId}/members`;
+  await visit(server.url, DESKTOP, membersPath, async (page, watched) => {
     await page.route('**/invitations?*', async route => {
       const url = new URL(route.request().url());
       url.searchParams.set('limit', '1');
       await route.continue({ url: url.href });
     });
-    await signIn(page, OWNER);
+    await signIn(page, OWNER_EMAIL);
     await page.getByRole('button', { name: 'Invite' }).click();
     await page.getByLabel('E-mail address').fill('cid@example.com');
     await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
@@ -115,7 +115,7 @@ test('past invitations show when and why each invitation ended, and older invita
     await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
     await page.getByRole('listitem').filter({ hasText: 'cid@example.com' }).getByText('Until').waitFor();
     await page.getByRole('button', { name: 'Show older invitations' }).click();
-    const ended = page.getByRole('listitem').filter({ hasText: INVITED });
+    const ended = page.getByRole('listitem').filter({ hasText: INVITED_EMAIL });
     await ended.getByText('Accepted').waitFor();
     await ended.locator('time[title$="UTC"]').waitFor();
     await watched.assertAccessible();
@@ -123,8 +123,8 @@ test('past invitations show when and why each invitation ended, and older invita
 });
 
 test('the last owner cannot give up the owner role, and sees an error', async () => {
-  await visit(server.url, DESK, `/console/a/${server.applicationId}/members`, async page => {
-    await signIn(page, OWNER);
+  await visit(server.url, DESKTOP, `/console/a/${server.applicationId}/members`, async page => {
+    await signIn(page, OWNER_EMAIL);
     await page.getByLabel('Role of Ada').selectOption('viewer');
     await page.getByRole('alert').waitFor();
     await page.locator('select[aria-label="Role of Ada"]:enabled').waitFor();

@@ -6,8 +6,8 @@ import type { AgentKey } from '../../contract/agent-keys.ts';
 import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
 import { Owner } from '../harness/configured.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   PHONE,
@@ -16,43 +16,43 @@ import {
 } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { joinApplication } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-const OWNER = 'ada@example.com';
-const DEVELOPER = 'dev@example.com';
-const VIEWER = 'vic@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const DEVELOPER_EMAIL = 'dev@example.com';
+const VIEWER_EMAIL = 'vic@example.com';
 
 await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 const server = await startServer({ env: upstream.settings });
-const person = await Person.owner(server, OWNER);
-await joinApplication(server, person, VIEWER, 'viewer');
-await joinApplication(server, person, DEVELOPER, 'developer');
+const person = await Person.setUpOwner(server, OWNER_EMAIL);
+await joinApplication(server, person, VIEWER_EMAIL, 'viewer');
+await joinApplication(server, person, DEVELOPER_EMAIL, 'developer');
 await liftLimits(server);
-const owner = await Owner.of(server);
-const operations = `/console/a/${server.applicationId}/operations`;
+const owner = await Owner.open(server);
+const operationsPath = `/console/a/${server.applicationId}/operations`;
 const visitAs = (
   email: string,
   look: DisplaySettings,
   path: string,
   work: Parameters<typeof visit>[3],
 ): Promise<void> =>
-  visit(server.url, look, `${operations}${path}`, async (page, watched) => {
+  visit(server.url, look, `${operationsPath}${path}`, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
   });
-const standing = async (id: string): Promise<ConfiguredOperation> => {
+const readOperation = async (id: string): Promise<ConfiguredOperation> => {
   const { status, body, text } = await owner.send<ConfiguredOperation>('GET', `operations/${id}`);
   assert.equal(status, 200, text);
   return body;
 };
 
 test('an operation can be created from an example, corrected after errors, published and called', () =>
-  visitAs(DEVELOPER, DESK, '', async (page, watched) => {
+  visitAs(DEVELOPER_EMAIL, DESKTOP, '', async (page, watched) => {
     await page.getByText('No operations of your own').waitFor();
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
     await watched.assertAccessible();
@@ -68,21 +68,21 @@ test('an operation can be created from an example, corrected after errors, publi
     await address.fill(`${upstream.url}/orders/{orderId}`);
 
     const schema = page.getByLabel('Schema of the input');
-    const written = await schema.inputValue();
-    await schema.fill(written.replace('"string"', 'string'));
+    const writtenSchema = await schema.inputValue();
+    await schema.fill(writtenSchema.replace('"string"', 'string'));
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByRole('button', { name: /^Line \d+ is not valid JSON: expected a value/ }).click();
     assert.match(await page.evaluate<string>('getSelection().toString()'), /^string/);
-    await schema.fill(written.replace('"string"', '"strin"'));
+    await schema.fill(writtenSchema.replace('"string"', '"strin"'));
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByRole('button', { name: /^Line \d+: properties\.orderId\.type/ }).waitFor();
     await watched.assertAccessible();
-    await schema.fill(written);
+    await schema.fill(writtenSchema);
 
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByRole('heading', { name: 'orders.read' }).waitFor();
     await page.getByText(/^Publish the operation first/).waitFor();
-    assert.equal((await standing('orders.read')).status, 'draft');
+    assert.equal((await readOperation('orders.read')).status, 'draft');
     await page.getByRole('button', { name: 'Publish revision 1' }).click();
     await page.getByText('Published r1').waitFor();
     assert.match(await page.getByLabel('Input to try').inputValue(), /A-1007/);
@@ -91,7 +91,7 @@ test('an operation can be created from an example, corrected after errors, publi
     await page.getByLabel('the output', { exact: true }).getByText('"shipped"').waitFor();
     await watched.assertAccessible();
     assert.deepEqual(
-      upstream.received('/orders').map(({ url }) => url),
+      upstream.receivedRequests('/orders').map(({ url }) => url),
       ['/orders/A-1007'],
     );
     await page.getByRole('link', { name: 'Show the invocation' }).click();
@@ -114,7 +114,7 @@ test('the key for a trial call allows one call of the operation, and is revoked 
 });
 
 test('a trial call with invalid input shows the error and sends no request', () =>
-  visitAs(OWNER, PHONE, '/orders.read', async (page, watched) => {
+  visitAs(OWNER_EMAIL, PHONE, '/orders.read', async (page, watched) => {
     await page.getByLabel('Input to try').fill('{"orderId": 7}');
     await page.getByRole('button', { name: 'Call it' }).click();
     await page
@@ -125,12 +125,12 @@ test('a trial call with invalid input shows the error and sends no request', () 
     await page.getByRole('button', { name: 'Call it' }).click();
     await page.getByRole('button', { name: /^Line 1 is not JSON/ }).waitFor();
     await watched.assertAccessible();
-    assert.equal(upstream.received('/orders').length, 1);
+    assert.equal(upstream.receivedRequests('/orders').length, 1);
   }));
 
 test('a change is saved as a draft next to the published revision, and the differences are shown', async () => {
-  const { key } = await keyWith(server);
-  await visitAs(OWNER, DESK_DARK, '/orders.read', async (page, watched) => {
+  const { key } = await issueAgentKey(server);
+  await visitAs(OWNER_EMAIL, DESKTOP_DARK, '/orders.read', async (page, watched) => {
     assert.equal(await page.getByRole('button', { name: 'Save as draft' }).count(), 0);
     await page.getByLabel('Address', { exact: true }).fill(`${upstream.url}/orders/v2/{orderId}`);
     await page.getByLabel('Price of a call in credits').fill('0.25');
@@ -146,13 +146,13 @@ test('a change is saved as a draft next to the published revision, and the diffe
   });
   const { body } = await invoke(server, key, 'orders.read', { orderId: 'A-2' });
   assert.deepEqual([body.operationRevision, body.status, body.error], [2, 'succeeded', undefined]);
-  assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
+  assert.equal(upstream.receivedRequests('/orders').at(-1)?.url, '/orders/v2/A-2');
 });
 
 test('the form refuses to save an operation that has changed since the form was loaded, shows the reason, and keeps the typed text', () =>
-  visitAs(OWNER, DESK, '/orders.read', async page => {
+  visitAs(OWNER_EMAIL, DESKTOP, '/orders.read', async page => {
     await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
-    const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
+    const { id: _, kind, title, description, effect, inputSchema, binding } = await readOperation('orders.read');
     const body = { kind, title, effect, inputSchema, binding, description: `${description} Changed elsewhere.` };
     assert.equal((await owner.configure('orders.read', body, '*')).status, 200);
     await page.getByRole('button', { name: 'Save as draft' }).click();
@@ -161,7 +161,7 @@ test('the form refuses to save an operation that has changed since the form was 
   }));
 
 test('errors in browser steps are shown with their line number', () =>
-  visitAs(OWNER, PHONE, '/new', async (page, watched) => {
+  visitAs(OWNER_EMAIL, PHONE, '/new', async (page, watched) => {
     await page.getByRole('button', { name: /^Fill in a form/ }).click();
     const steps = page.getByLabel('Steps');
     await steps.fill('[\n  {"do": "click", "selector": "#send"},\n  {"do": "fill", "selector": "#a"}\n]');
@@ -175,19 +175,19 @@ test('errors in browser steps are shown with their line number', () =>
   }));
 
 test('a viewer can read an operation, but sees no buttons for changes', () =>
-  visitAs(VIEWER, DESK, '', async (page, watched) => {
+  visitAs(VIEWER_EMAIL, DESKTOP, '', async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByText('This requires the developer role, because it is a real call.').waitFor();
     assert.equal(await page.getByLabel('Address', { exact: true }).isDisabled(), true);
     for (const name of [/^Save/, /^Publish/, /^Withdraw/, /^Delete/, /^Call it/])
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
     await watched.assertAccessible();
-    await page.goto(`${server.url}${operations}/new`);
+    await page.goto(`${server.url}${operationsPath}/new`);
     await page.getByText('You can view operations, but not create them').waitFor();
   }));
 
 test('a developer can switch off a built-in operation, but cannot set its price', () =>
-  visitAs(DEVELOPER, DESK, '/browser.pdf', async (page, watched) => {
+  visitAs(DEVELOPER_EMAIL, DESKTOP, '/browser.pdf', async (page, watched) => {
     await page.getByLabel('Price of a call in credits').fill('1');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('This operation requires the role admin in the application.').waitFor();
@@ -197,11 +197,11 @@ test('a developer can switch off a built-in operation, but cannot set its price'
     await page.getByText('Switched off', { exact: true }).waitFor();
     await page.getByText('This operation is switched off.').waitFor();
     await watched.assertAccessible();
-    assert.equal((await standing('browser.pdf')).enabled, false);
+    assert.equal((await readOperation('browser.pdf')).enabled, false);
   }));
 
 test('an operation can be withdrawn and then deleted', () =>
-  visitAs(OWNER, DESK, '/tickets.open', async page => {
+  visitAs(OWNER_EMAIL, DESKTOP, '/tickets.open', async page => {
     await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();
     await page.getByText('Withdrawn', { exact: true }).waitFor();

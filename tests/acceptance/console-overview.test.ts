@@ -1,13 +1,13 @@
 // The overview in a browser: the history of an application as charts, as tables, and by agent key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boxOf, kill } from '../faults/victims.ts';
+import { boxProcessesOf, kill } from '../faults/victims.ts';
 import {
-  consoleLink,
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
+  findConsoleLink,
   PHONE,
   PHONE_DARK,
   visitSessions,
@@ -21,23 +21,23 @@ import { eventually } from '../harness/until.ts';
 await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const link = consoleLink(server);
-const overview = `${server.url}/console/a/${server.applicationId}`;
+const link = findConsoleLink(server);
+const overviewUrl = `${server.url}/console/a/${server.applicationId}`;
 
-const NARROW: DisplaySettings = { ...DESK, width: 1024 };
-const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
+const NARROW_SCREEN: DisplaySettings = { ...DESKTOP, width: 1024 };
+const LOOKS = [DESKTOP, DESKTOP_DARK, NARROW_SCREEN, { ...NARROW_SCREEN, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
 test('the overview states that there are no sessions in the period', () =>
   visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
-    await page.goto(overview);
+    await page.goto(overviewUrl);
     await page.getByText('No sessions in this period').waitFor();
     await watched.assertAccessible();
   }));
 
 test('the start page shows the usage of the application this week, and other periods can be chosen by keyboard alone', async () => {
   await insertUsageHistory(server);
-  await visitSessions(server, link, DESK, async ({ page }) => {
+  await visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByText(/^\d+ sessions created, \d+ of \d+ ended sessions failed\. Failures/).waitFor();
     const week = page.getByRole('button', { name: 'Last 7 days' });
@@ -60,15 +60,15 @@ test('the start page shows the usage of the application this week, and other per
 });
 
 test('a failed session is counted under its end reason, which links to a list that contains the session', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
-    kill(boxOf(server, id).browser);
+    kill(boxProcessesOf(server, id).browser);
     await server.waitUntilEnded(id);
-    await page.goto(`${overview}?period=day`);
+    await page.goto(`${overviewUrl}?period=day`);
     await page.getByRole('link', { name: 'The browser crashed' }).click();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
-    const listed = () => page.locator(`a[href*="${id}"]`).count();
-    await eventually('the session to be listed', listed, count => count > 0);
+    const countLinks = () => page.locator(`a[href*="${id}"]`).count();
+    await eventually('the session to be listed', countLinks, count => count > 0);
   }));
 
 for (const look of LOOKS)
@@ -76,7 +76,7 @@ for (const look of LOOKS)
     visitSessions(server, link, look, async watched => {
       const { page } = watched;
       for (const period of ['day', 'week', 'month']) {
-        await page.goto(`${overview}?period=${period}`);
+        await page.goto(`${overviewUrl}?period=${period}`);
         await page.getByText(/ended sessions failed\. Failures/).waitFor();
         for (const summary of await page.getByText('Show as table').all()) await summary.click();
         await watched.assertAccessible();

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
 import {
-  consoleLink,
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
+  findConsoleLink,
   PHONE,
   PHONE_DARK,
   visitSessions,
@@ -20,20 +20,20 @@ import { startServer } from '../harness/server.ts';
 await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const link = consoleLink(server);
+const link = findConsoleLink(server);
 
-const playground = (look: DisplaySettings, work: (watched: WatchedPage) => Promise<void>): Promise<void> =>
+const visitPlayground = (look: DisplaySettings, work: (watched: WatchedPage) => Promise<void>): Promise<void> =>
   visitSessions(server, link, look, async watched => {
     await watched.page.goto(`${server.url}/console/a/${server.applicationId}/playground`);
     await watched.page.getByRole('heading', { name: 'Playground', exact: true }).waitFor();
     await work(watched);
   });
 
-const running = async (): Promise<Session[]> =>
+const readRunningSessions = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
 
 test('the first snippet runs successfully, by keyboard alone, next to the live view of its session', () =>
-  playground(DESK, async watched => {
+  visitPlayground(DESKTOP, async watched => {
     const { page } = watched;
     const run = page.getByRole('button', { name: 'Run' });
     for (let tabs = 0; tabs < 80 && !(await run.evaluate(one => one.matches(':focus'))); tabs += 1)
@@ -45,17 +45,17 @@ test('the first snippet runs successfully, by keyboard alone, next to the live v
     await live.getByRole('button', { name: 'Take control' }).waitFor();
     await watched.assertAccessible();
     // The next run uses the same session.
-    assert.equal((await running()).length, 1);
+    assert.equal((await readRunningSessions()).length, 1);
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('The snippet is done.').waitFor();
-    assert.equal((await running()).length, 1);
+    assert.equal((await readRunningSessions()).length, 1);
     await page.getByRole('button', { name: 'Release' }).click();
     await page.getByText('The session has ended').waitFor();
-    assert.equal((await running()).length, 0);
+    assert.equal((await readRunningSessions()).length, 0);
   }));
 
 test('a session can be created from JSON, and snippets are stored in the browser', () =>
-  playground(DESK, async ({ page }) => {
+  visitPlayground(DESKTOP, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
     const body = page.getByLabel('Request body, as JSON');
     await body.fill('{');
@@ -66,7 +66,7 @@ test('a session can be created from JSON, and snippets are stored in the browser
     await page.getByRole('button', { name: 'Keep' }).click();
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('log').getByText('Next').waitFor();
-    const [session] = await running();
+    const [session] = await readRunningSessions();
     assert.deepEqual(session?.userMetadata, { from: 'json' });
     await server.release(String(session?.id));
     await page.reload();
@@ -77,7 +77,7 @@ test('a session can be created from JSON, and snippets are stored in the browser
   }));
 
 test('a failed snippet shows the reason, and a snippet that does not end can be stopped', () =>
-  playground(DESK, async ({ page }) => {
+  visitPlayground(DESKTOP, async ({ page }) => {
     const code = page.getByLabel('Code of the snippet');
     await code.fill("await page.click('#nothing');");
     await page.getByRole('button', { name: 'Run' }).click();
@@ -94,28 +94,28 @@ test('a failed snippet shows the reason, and a snippet that does not end can be 
   }));
 
 test('a snippet that is stopped while its browser is starting does not run', () =>
-  playground(DESK, async ({ page }) => {
-    const stopped = Promise.withResolvers<void>();
-    const created = Promise.withResolvers<void>();
+  visitPlayground(DESKTOP, async ({ page }) => {
+    const whenStopped = Promise.withResolvers<void>();
+    const whenCreated = Promise.withResolvers<void>();
     await page.route('**/v1/browsers/sessions', async route => {
       const response = await route.fetch();
-      await stopped.promise;
+      await whenStopped.promise;
       await route.fulfill({ response });
-      created.resolve();
+      whenCreated.resolve();
     });
     await page.getByLabel('Code of the snippet').fill("console.log('it ran');");
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The snippet was stopped.').waitFor();
-    stopped.resolve();
-    await created.promise;
+    whenStopped.resolve();
+    await whenCreated.promise;
     await page.getByRole('button', { name: 'Release' }).click();
     await page.getByText('The session has ended').waitFor();
     assert.equal(await page.locator('iframe[title="Snippet runner"]').count(), 0);
     assert.equal(await page.getByText('it ran', { exact: true }).count(), 0);
   }));
 
-const REACHES = `
+const REACH_SNIPPET = `
 const tries = {
   origin: () => origin,
   cookie: () => document.cookie,
@@ -130,9 +130,9 @@ for (const [name, attempt] of Object.entries(tries))
   console.log(name + ': ' + (await Promise.resolve().then(attempt).catch(() => 'refused')));`;
 
 test('a snippet can access neither the surrounding console nor any other address', () =>
-  playground(DESK, async watched => {
+  visitPlayground(DESKTOP, async watched => {
     const { page } = watched;
-    await page.getByLabel('Code of the snippet').fill(REACHES);
+    await page.getByLabel('Code of the snippet').fill(REACH_SNIPPET);
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('The snippet is done.').waitFor();
     const lines = await page.getByRole('log').getByRole('listitem').allTextContents();
@@ -149,17 +149,17 @@ test('a snippet can access neither the surrounding console nor any other address
 test('only the runner may evaluate code, and the runner has an opaque origin', async () => {
   const policyOf = async (path: string): Promise<string> =>
     (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
-  const runner = await policyOf('/console/runner/index.html');
-  assert.match(runner, /sandbox allow-scripts$/);
-  assert.match(runner, /script-src 'self' 'unsafe-eval';/);
-  assert.match(runner, /frame-ancestors 'self'/);
+  const runnerPolicy = await policyOf('/console/runner/index.html');
+  assert.match(runnerPolicy, /sandbox allow-scripts$/);
+  assert.match(runnerPolicy, /script-src 'self' 'unsafe-eval';/);
+  assert.match(runnerPolicy, /frame-ancestors 'self'/);
   for (const path of ['/console/', `/console/a/${server.applicationId}/playground`, '/console/runner'])
     assert.doesNotMatch(await policyOf(path), /unsafe/);
 });
 
-for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
   test(`the playground has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
-    playground(look, async watched => {
+    visitPlayground(look, async watched => {
       await watched.assertAccessible();
       await watched.page.getByRole('tab', { name: 'As JSON' }).click();
       await watched.assertAccessible();

@@ -5,7 +5,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import {
+  DESKTOP,
+  DESKTOP_DARK,
+  ensureConsoleBuilt,
+  PHONE,
+  PHONE_DARK,
+  signInByHand,
+  visit,
+} from '../harness/console.ts';
 import { createSetUpToken, PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -18,7 +26,7 @@ const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
 test('a person creates an account with the link from the first start, adds a passkey, and signs in with the passkey alone', async () => {
-  await visit(base, DESK, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
+  await visit(base, DESKTOP, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
     assert.ok(!page.url().includes('setup='), 'the secret stays in the address');
@@ -61,7 +69,7 @@ test('a person signs in with a password, sees an error for a wrong password, and
 });
 
 test('an e-mailed code signs the person in and verifies the address', async () => {
-  await visit(base, DESK_DARK, '/signin?next=/console/account', async (page, watched) => {
+  await visit(base, DESKTOP_DARK, '/signin?next=/console/account', async (page, watched) => {
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByRole('button', { name: 'Send me a code by e-mail' }).click();
     await page.getByText('a code was sent there').waitFor();
@@ -129,7 +137,7 @@ test('a change that requires a recent proof is made after the person confirms th
 
 test('the sign-in page redirects only to pages of this service', async () => {
   for (const next of ['https://evil.example/', '//evil.example', '/console/../evil', 'javascript:alert(1)'])
-    await visit(base, DESK, `/signin?next=${encodeURIComponent(next)}`, async page => {
+    await visit(base, DESKTOP, `/signin?next=${encodeURIComponent(next)}`, async page => {
       await signIn(page);
       await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
       assert.equal(new URL(page.url()).origin, base);

@@ -6,13 +6,13 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type FrameLocator, type Locator, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { boxOf, kill } from '../faults/victims.ts';
+import { boxProcessesOf, kill } from '../faults/victims.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, signInByHand } from '../harness/console.ts';
+import { DESKTOP, ensureConsoleBuilt, findConsoleLink, openWatchedPage, signInByHand } from '../harness/console.ts';
 import { readHandoff, requestHandoff } from '../harness/handoffs.ts';
-import { ownerToken } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken } from '../harness/limits.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { insertSessions, insertUsageHistory } from '../harness/past.ts';
@@ -32,12 +32,12 @@ const pages = await openPages({
 const upstream = await openUpstream();
 upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 // This setting replaces the default of the test server, so it must allow both the pages and the upstream server.
-const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
-const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
+const allowedAddresses = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowedAddresses.join(',') } });
 await insertSessions(server, 2_000);
 await insertUsageHistory(server);
-const link = consoleLink(server);
-await Person.owner(server);
+const link = findConsoleLink(server);
+await Person.setUpOwner(server);
 
 /** Counts the steps of the user. Waiting and reading are not steps. */
 class User {
@@ -100,7 +100,7 @@ const AS_PERSON: SignIn = {
 
 function task(name: string, stepsMax: number, work: (user: User) => Promise<void>, signIn = WITH_TOKEN): void {
   test(`a user can ${name}, in at most ${stepsMax} steps`, async t => {
-    const watched = await openWatchedPage(DESK, signIn.origin);
+    const watched = await openWatchedPage(DESKTOP, signIn.origin);
     try {
       await signIn.by(watched.page);
       await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
@@ -128,7 +128,7 @@ async function visit(session: CreatedSession, path: string) {
   return page;
 }
 
-const titled = (session: CreatedSession, title: string): Promise<unknown> =>
+const waitForTitle = (session: CreatedSession, title: string): Promise<unknown> =>
   eventually(
     'the title of the session',
     async () => ((await server.read(session.id)) as Session).lastPage?.title === title,
@@ -137,9 +137,9 @@ const titled = (session: CreatedSession, title: string): Promise<unknown> =>
 async function crashSessionYesterday(): Promise<string> {
   const session = await server.createSession({ userMetadata: { customer: 'harbour-42' } });
   const page = await visit(session, '/shop');
-  await titled(session, 'Harbour Shop');
+  await waitForTitle(session, 'Harbour Shop');
   await page.waitForTimeout(1_000);
-  kill(boxOf(server, session.id).browser);
+  kill(boxProcessesOf(server, session.id).browser);
   await eventually('the session to end', async () => (await server.read(session.id)).status === 'ERROR');
   const back = `interval '1 day'`;
   await queryRows(server, 'alter table sessions disable trigger sessions_guard');
@@ -176,21 +176,21 @@ task('find the console messages of the page before the failure', 3, async user =
 
 task('revoke the key named nightly', 3, async user => {
   const { page } = user;
-  const token = await ownerToken(server);
+  const token = await createOwnerToken(server);
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
-  const issued = await server.api<{ id: string }>('POST', path, { key: token, body: { name: 'nightly' } });
-  assert.equal(issued.status, 201, issued.text);
+  const issueResponse = await server.api<{ id: string }>('POST', path, { key: token, body: { name: 'nightly' } });
+  assert.equal(issueResponse.status, 201, issueResponse.text);
   await user.click(page.getByRole('link', { name: 'Agent keys' }));
   await user.click(page.getByRole('button', { name: 'Revoke nightly' }));
   await user.click(page.getByRole('dialog').getByRole('button', { name: 'Revoke' }));
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  const { body } = await server.api<{ status: string }>('GET', `${path}/${issued.body.id}`, { key: token });
+  const { body } = await server.api<{ status: string }>('GET', `${path}/${issueResponse.body.id}`, { key: token });
   assert.equal(body.status, 'revoked');
 });
 
 task('rotate the shop credential', 3, async user => {
   const { page } = user;
-  const owner = await Owner.of(server);
+  const owner = await Owner.open(server);
   const body = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
   assert.equal((await owner.writeCredential('shop-api', body)).status, 201);
   await user.click(page.getByRole('link', { name: 'Credentials' }));
@@ -201,7 +201,7 @@ task('rotate the shop credential', 3, async user => {
 
 task('publish an operation that reads from an API, and see the call of an agent', 7, async user => {
   const { page } = user;
-  const { key } = await keyWith(server, { name: 'shop agent' });
+  const { key } = await issueAgentKey(server, { name: 'shop agent' });
   await user.click(page.getByRole('link', { name: 'Operations' }));
   await user.click(page.getByRole('link', { name: 'New operation' }));
   await user.click(page.getByRole('button', { name: /^Read from an API/ }));
@@ -230,13 +230,13 @@ task(
   2,
   async user => {
     const { page } = user;
-    const owner = await Owner.of(server);
+    const owner = await Owner.open(server);
     await owner.publish(
       'orders.cancel',
       cancelOrderOperation(upstream, { approval: 'owner', title: 'Cancel an order' }),
     );
     const grants = [{ operationId: 'orders.cancel' }];
-    const agent = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants })).key);
+    const agent = new ActionAgent(server, (await issueAgentKey(server, { scopes: ACTION_SCOPES, grants })).key);
     const { jobId } = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-7' } });
     await user.click(page.getByRole('link', { name: 'Inbox 1 waiting for you' }));
     await user.click(page.getByRole('button', { name: 'Approve' }));
@@ -251,7 +251,7 @@ task(
   6,
   async user => {
     const { page } = user;
-    const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+    const { key } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await server.createSession({ keepAlive: true }, key);
     const agent = await visit(session, '/sign-in-with');
     await agent.setContent(
@@ -281,7 +281,7 @@ task(
 task('take over, sign in through a popup, and give back control', 7, async user => {
   const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'needs-a-human' } });
   const agent = await visit(session, '/sign-in-with');
-  await titled(session, 'Sign in');
+  await waitForTitle(session, 'Sign in');
   await user.goTo('needs-a-human', 'Sign in');
   const view = user.page.frameLocator('iframe[title="Live view of the session"]');
   await user.click(view.getByRole('button', { name: 'Take control' }));
@@ -290,9 +290,9 @@ task('take over, sign in through a popup, and give back control', 7, async user 
   const current = view.locator('[aria-current="true"]');
   await current.filter({ hasText: 'Provider' }).waitFor();
   const canvas = view.locator('#canvas');
-  const ratio = (): Promise<number> =>
+  const readRatio = (): Promise<number> =>
     canvas.evaluate(it => Number(it.getAttribute('width')) / Number(it.getAttribute('height')));
-  await eventually('the picture of the popup', async () => (await ratio()) < 1.5);
+  await eventually('the picture of the popup', async () => (await readRatio()) < 1.5);
   const size = { width: 500, height: 400 };
   await user.clickInside(view, 100, 60, size);
   await user.page.keyboard.type('anna');
@@ -329,12 +329,12 @@ task('save the file that a session downloaded', 4, async user => {
     );
     return JSON.stringify(body).includes(FILE_NAME);
   });
-  await titled(session, 'Download');
+  await waitForTitle(session, 'Download');
   await user.goTo('export-7', 'Download');
   await user.click(page.getByRole('tab', { name: 'Files' }));
-  const saving = page.waitForEvent('download');
+  const whenDownloaded = page.waitForEvent('download');
   await user.click(page.getByRole('link', { name: `Save ${FILE_NAME}` }));
-  assert.equal(readFileSync((await (await saving).path()) ?? '', 'utf8'), FILE_TEXT);
+  assert.equal(readFileSync((await (await whenDownloaded).path()) ?? '', 'utf8'), FILE_TEXT);
   await server.release(session.id);
 });
 
@@ -356,9 +356,9 @@ task('see which requests failed, and send the HAR file to a colleague', 5, async
   await user.click(page.getByRole('tab', { name: 'Network' }));
   await user.choose(page.getByLabel('Status'), 'Failed or 4xx, 5xx');
   await page.getByRole('button', { name: /404 GET.*favicon/ }).waitFor();
-  const saving = page.waitForEvent('download');
+  const whenDownloaded = page.waitForEvent('download');
   await user.click(page.getByRole('button', { name: 'HAR file' }));
-  assert.equal((await saving).suggestedFilename(), `${crashedSessionId}.har`);
+  assert.equal((await whenDownloaded).suggestedFilename(), `${crashedSessionId}.har`);
 });
 
 task('see who released a session, and when', 3, async user => {
@@ -370,7 +370,7 @@ task('see who released a session, and when', 3, async user => {
 });
 
 task('find the usage of application B this week', 1, async user => {
-  const token = await ownerToken(server);
+  const token = await createOwnerToken(server);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'B' } });
   await user.page.reload();
   await user.choose(user.page.getByLabel('Application', { exact: true }), made.body.id);

@@ -1,25 +1,25 @@
 // Webhooks in the console, in a real browser: created, tested, changed and disabled. A delivery is sent again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DESK, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { DESKTOP, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { joinApplication } from '../harness/members.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { Receiver } from '../harness/webhooks.ts';
 
-const OWNER = 'ada@example.com';
-const VIEWER = 'vic@example.com';
+const OWNER_EMAIL = 'ada@example.com';
+const VIEWER_EMAIL = 'vic@example.com';
 
 await ensureConsoleBuilt();
 const receiver = await Receiver.open();
 const server = await startServer({ env: receiver.settings });
-const owner = await Person.owner(server, OWNER);
-await joinApplication(server, owner, VIEWER, 'viewer');
-const webhooks = `/console/a/${server.applicationId}/webhooks`;
+const owner = await Person.setUpOwner(server, OWNER_EMAIL);
+await joinApplication(server, owner, VIEWER_EMAIL, 'viewer');
+const webhooksPath = `/console/a/${server.applicationId}/webhooks`;
 
 test('a webhook can be created and tested, and the delivery of the test event is shown and can be sent again', async () => {
-  await visit(server.url, DESK, webhooks, async (page, watched) => {
-    await signInByHand(page, OWNER, PASSWORD);
+  await visit(server.url, DESKTOP, webhooksPath, async (page, watched) => {
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByText('No webhooks').waitFor();
     await watched.assertAccessible();
     await page.getByRole('button', { name: 'Create a webhook' }).click();
@@ -49,8 +49,8 @@ test('a webhook can be created and tested, and the delivery of the test event is
 
 test('the page shows why a delivery failed, and that a webhook is disabled', async () => {
   receiver.respondTo('/console', response => void response.writeHead(503).end());
-  await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
-    await signInByHand(page, OWNER, PASSWORD);
+  await visit(server.url, PHONE_DARK, webhooksPath, async (page, watched) => {
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByRole('button', { name: 'Send a test to billing' }).click();
     await page.getByText('The endpoint responded with the status 503; expected 2xx.').waitFor();
     await page.getByText('Failing since').waitFor();
@@ -64,8 +64,8 @@ test('the page shows why a delivery failed, and that a webhook is disabled', asy
 });
 
 test('a viewer sees webhooks and deliveries, but no buttons for changes', async () => {
-  await visit(server.url, DESK, webhooks, async (page, watched) => {
-    await signInByHand(page, VIEWER, PASSWORD);
+  await visit(server.url, DESKTOP, webhooksPath, async (page, watched) => {
+    await signInByHand(page, VIEWER_EMAIL, PASSWORD);
     await page.getByRole('button', { name: 'Deliveries of billing' }).click();
     await page.getByText('Given up').first().waitFor();
     for (const name of ['Create a webhook', 'Change billing', 'Delete billing', 'Enable billing'])
@@ -75,8 +75,8 @@ test('a viewer sees webhooks and deliveries, but no buttons for changes', async 
 });
 
 test('a webhook can be changed and deleted', async () => {
-  await visit(server.url, DESK, webhooks, async page => {
-    await signInByHand(page, OWNER, PASSWORD);
+  await visit(server.url, DESKTOP, webhooksPath, async page => {
+    await signInByHand(page, OWNER_EMAIL, PASSWORD);
     await page.getByRole('button', { name: 'Change billing' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('invoices');
     await page.getByRole('dialog').getByLabel('Event types').fill('');

@@ -9,11 +9,11 @@ import { type AgentKey, BROWSER_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { boxOf, kill } from '../faults/victims.ts';
-import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
+import { boxProcessesOf, kill } from '../faults/victims.ts';
+import { DESKTOP, ensureConsoleBuilt, findConsoleLink, openWatchedPage, visitSessions } from '../harness/console.ts';
 import { waitForVersion } from '../harness/contexts.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken, readLimits } from '../harness/limits.ts';
+import { createOwnerToken, readLimits } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -22,8 +22,8 @@ const builtFolder = await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-const link = consoleLink(server);
-const token = await ownerToken(server);
+const link = findConsoleLink(server);
+const token = await createOwnerToken(server);
 
 const BUNDLE_BYTES_MAX = 350 * 1024;
 
@@ -63,10 +63,10 @@ test("the content security policy allows only the console's own origin", async (
 function getUnresolved(path: string): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve, reject) => {
-    const outgoing = request({ hostname, port, path, agent: false }, response => {
+    const outgoingRequest = request({ hostname, port, path, agent: false }, response => {
       text(response).then(read => resolve({ status: response.statusCode ?? 0, text: read }), reject);
     });
-    outgoing.on('error', reject).end();
+    outgoingRequest.on('error', reject).end();
   });
 }
 
@@ -119,7 +119,7 @@ test('the first visit to the console downloads less than the size limit', async 
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
 test('the printed link signs the person in, its token is removed from the address, and a reload keeps the person signed in', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
     await page.getByText('No sessions yet').waitFor();
@@ -138,38 +138,38 @@ async function activeConsoleKeys(): Promise<readonly AgentKey[]> {
 }
 
 test('concurrent first requests of the console issue a single agent key, which is revoked when the person signs out', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
-    const before = await activeConsoleKeys();
+    const keysBefore = await activeConsoleKeys();
     await page.evaluate("sessionStorage.removeItem('berth.keys')");
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
     await page.getByRole('tab', { name: 'Console' }).click();
     await page.getByRole('tabpanel').waitFor();
-    assert.equal((await activeConsoleKeys()).length, before.length + 1);
+    assert.equal((await activeConsoleKeys()).length, keysBefore.length + 1);
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await eventually('the key to be revoked', activeConsoleKeys, ({ length }) => length === before.length);
+    await eventually('the key to be revoked', activeConsoleKeys, ({ length }) => length === keysBefore.length);
     await server.release(session.id);
   }));
 
 test('the console asks for confirmation before a link with another token replaces the current sign-in', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
-    const other = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
-    const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
-    const mine = await stored();
-    await page.evaluate(`location.hash = 'token=${other}'`);
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
+    const otherToken = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
+    const readStoredToken = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
+    const ownToken = await readStoredToken();
+    await page.evaluate(`location.hash = 'token=${otherToken}'`);
     await page.getByRole('dialog').or(page.getByRole('alertdialog')).waitFor();
     assert.doesNotMatch(page.url(), /bpt_|#/);
-    assert.equal(await stored(), mine);
+    assert.equal(await readStoredToken(), ownToken);
     await page.getByRole('button', { name: 'Cancel' }).click();
-    assert.equal(await stored(), mine);
-    await page.evaluate(`location.hash = 'token=${other}'`);
+    assert.equal(await readStoredToken(), ownToken);
+    await page.evaluate(`location.hash = 'token=${otherToken}'`);
     await page.getByRole('button', { name: 'Switch' }).click();
-    await eventually('the other token to be signed in', stored, text => text === other);
+    await eventually('the other token to be signed in', readStoredToken, text => text === otherToken);
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   }));
 
 test('the console refuses an invalid token, and shows the message of the API', async () => {
-  const watched = await openWatchedPage(DESK, server.url);
+  const watched = await openWatchedPage(DESKTOP, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
   await page.getByRole('button', { name: 'Use an access token' }).click();
@@ -180,7 +180,7 @@ test('the console refuses an invalid token, and shows the message of the API', a
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   const alert = page.getByRole('alert').filter({ hasText: 'Request req_' });
   await alert.waitFor();
-  assert.deepEqual(await watched.findings(), []);
+  assert.deepEqual(await watched.runAxe(), []);
   assert.deepEqual(watched.violations, []);
   await watched.close();
 });
@@ -194,7 +194,7 @@ async function createdSessionOn(page: Page): Promise<string> {
 }
 
 test('a session can be created with the form, watched live, and released', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'New session' }).first().click();
     await page.getByLabel('Ends after, minutes').fill('5');
     await page.getByLabel('Language').fill('de-DE');
@@ -218,7 +218,7 @@ test('a session can be created with the form, watched live, and released', () =>
   }));
 
 test('the list of sessions updates live and can be searched by metadata', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByText('Live', { exact: true }).waitFor();
     const session = await server.createSession({ keepAlive: true, userMetadata: { team: { name: 'blue' } } });
     await page.getByRole('link', { name: session.id }).waitFor();
@@ -237,17 +237,17 @@ test('the list of sessions updates live and can be searched by metadata', () =>
   }));
 
 test('sessions can be found by words and filters with the keyboard alone, and a reload restores the search from the address', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
-    const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
-    const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
-    for (const { id } of [wanted, other]) await server.release(id);
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
+    const wantedSession = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
+    const otherSession = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
+    for (const { id } of [wantedSession, otherSession]) await server.release(id);
     const rowOf = ({ id }: { id: string }): Locator => page.getByRole('link', { name: id });
-    await rowOf(other).waitFor();
+    await rowOf(otherSession).waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('ärmel pay 42');
     await page.keyboard.press('Enter');
-    await rowOf(other).waitFor({ state: 'detached' });
-    await rowOf(wanted).waitFor();
+    await rowOf(otherSession).waitFor({ state: 'detached' });
+    await rowOf(wantedSession).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.type('Last 24');
     await page.keyboard.press('Tab');
@@ -256,10 +256,10 @@ test('sessions can be found by words and filters with the keyboard alone, and a 
       'the filters in the address',
       () => /since=day/.test(page.url()) && /reason=released/.test(page.url()),
     );
-    await rowOf(wanted).waitFor();
+    await rowOf(wantedSession).waitFor();
     await page.reload();
-    await rowOf(wanted).waitFor();
-    assert.equal(await rowOf(other).count(), 0);
+    await rowOf(wantedSession).waitFor();
+    assert.equal(await rowOf(otherSession).count(), 0);
     await page.getByRole('searchbox').fill('it\'s (not) "there" [0]');
     await page.keyboard.press('Enter');
     await page.getByText('No matching sessions').waitFor();
@@ -270,7 +270,7 @@ test('sessions can be found by words and filters with the keyboard alone, and a 
   }));
 
 test('at 1024 pixels the live view is wider than 680 pixels, and DevTools and Connect are visible', () =>
-  visitSessions(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
+  visitSessions(server, link, { ...DESKTOP, width: 1024 }, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
     const frame = page.locator('iframe[title="Live view of the session"]');
@@ -283,15 +283,15 @@ test('at 1024 pixels the live view is wider than 680 pixels, and DevTools and Co
   }));
 
 test('the live tab shows and controls a running session, and the list shows its latest frame', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
-    const visited = browser.contexts()[0]?.pages()[0];
-    assert.ok(visited);
-    await visited.goto(`${pages.url}/`);
-    const pictureOf = (): Locator => page.getByRole('listitem').filter({ hasText: session.id }).locator('img');
-    const width = (): Promise<number> => pictureOf().evaluate(image => Reflect.get(image, 'naturalWidth'));
-    await eventually('the picture of the running session', width, pixels => pixels > 600);
+    const visitedPage = browser.contexts()[0]?.pages()[0];
+    assert.ok(visitedPage);
+    await visitedPage.goto(`${pages.url}/`);
+    const locatePicture = (): Locator => page.getByRole('listitem').filter({ hasText: session.id }).locator('img');
+    const readWidth = (): Promise<number> => locatePicture().evaluate(image => Reflect.get(image, 'naturalWidth'));
+    await eventually('the picture of the running session', readWidth, pixels => pixels > 600);
     await page.getByRole('link', { name: session.id }).click();
     await page.getByRole('tab', { name: 'Live', selected: true }).waitFor();
     const view = page.frameLocator('iframe[title="Live view of the session"]');
@@ -299,25 +299,25 @@ test('the live tab shows and controls a running session, and the list shows its 
     const address = view.getByRole('textbox', { name: 'Address' });
     await address.fill(`${pages.url}/next`);
     await address.press('Enter');
-    await eventually('the address', () => visited.url() === `${pages.url}/next`);
+    await eventually('the address', () => visitedPage.url() === `${pages.url}/next`);
     await view.getByRole('button', { name: 'Give back' }).click();
     await browser.close();
     await server.release(session.id);
     await page.getByText('Released by a caller').waitFor();
     await page.getByRole('link', { name: 'Sessions' }).first().click();
-    await eventually('the picture of the session that has ended', width, pixels => pixels > 600);
+    await eventually('the picture of the session that has ended', readWidth, pixels => pixels > 600);
   }));
 
 test('the tabs of a session show its log, network requests, files and replay with a timeline', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
-    const visited = browser.contexts()[0]?.pages()[0];
-    assert.ok(visited);
-    await visited.goto(pages.url);
-    await visited.evaluate('console.error("said by the page")');
-    await visited.goto(`${pages.url}/download-page`);
-    await visited.click('#get');
+    const visitedPage = browser.contexts()[0]?.pages()[0];
+    assert.ok(visitedPage);
+    await visitedPage.goto(pages.url);
+    await visitedPage.evaluate('console.error("said by the page")');
+    await visitedPage.goto(`${pages.url}/download-page`);
+    await visitedPage.click('#get');
     await browser.close();
 
     const at = (tab: string): Promise<unknown> =>
@@ -332,9 +332,9 @@ test('the tabs of a session show its log, network requests, files and replay wit
     await page.getByRole('button', { name: 'HAR file' }).click();
     assert.equal((await har).suggestedFilename(), `${session.id}.har`);
     await at('files');
-    const saved = page.waitForEvent('download');
+    const whenDownloaded = page.waitForEvent('download');
     await page.getByRole('link', { name: `Save ${FILE_NAME}` }).click();
-    assert.equal((await saved).suggestedFilename(), FILE_NAME);
+    assert.equal((await whenDownloaded).suggestedFilename(), FILE_NAME);
     await page
       .getByLabel('File to upload')
       .setInputFiles({ name: 'cv.txt', mimeType: 'text/plain', buffer: Buffer.from('cv') });
@@ -343,25 +343,25 @@ test('the tabs of a session show its log, network requests, files and replay wit
     await server.release(session.id);
     await at('replay');
     await page.locator('video').waitFor();
-    const length = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'duration'));
-    await eventually('the replay to be loaded', length, seconds => seconds > 0);
+    const readDuration = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'duration'));
+    await eventually('the replay to be loaded', readDuration, seconds => seconds > 0);
     await page.getByRole('slider', { name: 'Time' }).waitFor();
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
 test('a crashed session shows its end reason, settings, key and last frame', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     await browser.contexts()[0]?.pages()[0]?.goto(pages.url);
-    const picture = `/v1/browsers/sessions/${session.id}/picture`;
+    const picturePath = `/v1/browsers/sessions/${session.id}/picture`;
     await eventually(
       'the last frame to be shown',
-      () => server.api('GET', picture),
+      () => server.api('GET', picturePath),
       ({ status }) => status === 200,
     );
     const gone = new Promise(resolve => browser.once('disconnected', resolve));
-    kill(boxOf(server, session.id).browser);
+    kill(boxProcessesOf(server, session.id).browser);
     await gone;
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
     const banner = page.getByRole('region', { name: 'Why the session ended' });
@@ -377,7 +377,7 @@ test('a crashed session shows its end reason, settings, key and last frame', () 
   }));
 
 test('a context can be created, used in a session that saves to it, and deleted', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
     await page.getByLabel('Name').fill('shop-login');
@@ -406,7 +406,7 @@ test('a context can be created, used in a session that saves to it, and deleted'
   }));
 
 test('an agent key can be issued, used and revoked', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
     const dialog = page.getByRole('dialog');
@@ -427,7 +427,7 @@ test('an agent key can be issued, used and revoked', () =>
   }));
 
 test('the address ranges and grants of an agent key can be changed, and the page shows why a grant is refused', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Change narrow' }).click();
@@ -451,7 +451,7 @@ test('the address ranges and grants of an agent key can be changed, and the page
   }));
 
 test('a key can be issued with a grant that lists credentials, which are kept when the key is changed', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
     const dialog = page.getByRole('dialog');
@@ -479,22 +479,22 @@ test('a key can be issued with a grant that lists credentials, which are kept wh
   }));
 
 test('the console issues no other agent key after a reload', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
-    const consoleKeys = async (): Promise<number> => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
+    const countConsoleKeys = async (): Promise<number> => {
       const { stdout } = await server.operate('keys', 'list', '--json');
       const keys: Array<{ name: string }> = JSON.parse(stdout);
       return keys.filter(({ name }) => name === 'Console').length;
     };
-    const before = await consoleKeys();
+    const keyCountBefore = await countConsoleKeys();
     for (let loads = 0; loads < 3; loads++) {
       await page.reload();
       await page.getByText('Live', { exact: true }).waitFor();
     }
-    assert.equal(await consoleKeys(), before);
+    assert.equal(await countConsoleKeys(), keyCountBefore);
   }));
 
 test('the page lists an active key even if there are many inactive keys', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
     const issue = async (name: string): Promise<string> => {
@@ -512,7 +512,7 @@ test('the page lists an active key even if there are many inactive keys', () =>
   }));
 
 test('the list of sessions becomes live again after a restart of the service, and shows why the service refused a request', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
     let requestCount = 0;
     await page.route('**/v1/browsers/events*', route => {
@@ -537,27 +537,27 @@ test('the list of sessions becomes live again after a restart of the service, an
   }));
 
 test('the complete connect address can be copied while its key is hidden', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
     const panel = page.getByRole('tabpanel');
     await panel.getByText('signingKey=…').first().waitFor();
-    const copied = async (what: string): Promise<string> => {
+    const copyAndRead = async (what: string): Promise<string> => {
       await page.getByRole('button', { name: `Copy ${what}` }).click();
       await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
       return page.evaluate<string>('navigator.clipboard.readText()');
     };
     // The copied address has a signing key for this tab. It opens the same session as `connectUrl`, but has another
     // signature.
-    const address = await copied('the connect address');
+    const address = await copyAndRead('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);
     assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));
-    assert.ok((await copied('the code for Playwright')).includes(address));
+    assert.ok((await copyAndRead('the code for Playwright')).includes(address));
     await server.release(id);
   }));
 
 test('an unknown filter in the address shows all sessions, and a session without a replay shows the reason', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id } = await server.createSession({ browserSettings: { recordSession: false } });
     await server.release(id);
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions?show=running`);
@@ -567,7 +567,7 @@ test('an unknown filter in the address shows all sessions, and a session without
   }));
 
 test('a limit that is changed in the console takes effect for the next create', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });
     const previousLimit = await field.inputValue();
@@ -599,7 +599,7 @@ async function tabTo(page: Page, element: Locator): Promise<void> {
 }
 
 test('a session can be created, its code read, and the session released by keyboard alone', () =>
-  visitSessions(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');
     await tabTo(page, page.getByRole('link', { name: 'New session' }).first());

@@ -8,33 +8,33 @@ import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { type DisplaySettings, ensureConsoleBuilt, visit } from '../harness/console.ts';
 import { ConsumerFixture } from '../harness/consumers.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-const SMALL: DisplaySettings = { width: 360, height: 740, colours: 'light' };
+const SMALL_SCREEN: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 
 await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
-const configure = await Owner.of(server);
+const publisher = await Owner.open(server);
 const display = { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] };
-await configure.publish('orders.cancel', {
+await publisher.publish('orders.cancel', {
   ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'end_user' }),
   display,
 });
-await configure.publish('orders.refund', { ...cancelOrderOperation(upstream, { approval: 'member' }), display });
+await publisher.publish('orders.refund', { ...cancelOrderOperation(upstream, { approval: 'member' }), display });
 const grants = [{ operationId: 'orders.cancel' }, { operationId: 'orders.refund' }];
-const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants });
+const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants });
 const agent = new ActionAgent(server, key);
-const lab = await ConsumerFixture.of(server, await Person.owner(server));
+const lab = await ConsumerFixture.open(server, await Person.setUpOwner(server));
 const base = server.url.replace('127.0.0.1', 'localhost');
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
-const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/`).length;
+const hits = (orderId: string): number => upstream.receivedRequests(`/orders/${orderId}/`).length;
 
 const prepare = (orderId: string, subject = kim.consumer.subject, more: object = {}) =>
   agent.prepareSuccessfully('orders.cancel', {
@@ -46,7 +46,7 @@ const prepare = (orderId: string, subject = kim.consumer.subject, more: object =
 test('a consumer approves the digest with a passkey on a phone, and the agent executes the Action once', async () => {
   const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
   assert.equal(action.approvalUrl, `${server.url}/consumer/${lab.appId}/approve/${action.jobId}`);
-  await visit(base, SMALL, `/consumer/${lab.appId}`, async (page, watched) => {
+  await visit(base, SMALL_SCREEN, `/consumer/${lab.appId}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('E-mail address').fill('kim@example.com');
@@ -68,7 +68,7 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
   assert.equal(hits('A-1'), 0);
   const executed = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
   assert.deepEqual([...new Set(executed.map(({ body }) => body.id))].length, 1);
-  const done = await agent.invocation(executed[0]?.body.id ?? '');
+  const done = await agent.readInvocation(executed[0]?.body.id ?? '');
   assert.equal(done.body.status, 'succeeded', done.text);
   assert.equal(hits('A-1'), 1);
   const read = await agent.read(action.jobId);
@@ -77,34 +77,34 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
 
 test('a consumer sees only their own Actions, and can refuse an Action with a message to the agent', async () => {
   const { body: other } = await lab.owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const elsewhere = await ConsumerFixture.of(server, lab.owner, other.id);
-  const stranger = await elsewhere.signIn('lee@example.com');
+  const otherLab = await ConsumerFixture.open(server, lab.owner, other.id);
+  const stranger = await otherLab.signIn('lee@example.com');
   const action = await prepare('A-2', lee.consumer.subject);
-  const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 10 }, lee.accessToken);
-  assert.deepEqual([listed.status, listed.body.data[0]?.jobId], [200, action.jobId], listed.text);
-  assert.equal(listed.body.data[0]?.asksFor?.summary, 'Cancel order A-2');
+  const listResponse = await lab.send<ApplicationActionPage>('actions.list', { limit: 10 }, lee.accessToken);
+  assert.deepEqual([listResponse.status, listResponse.body.data[0]?.jobId], [200, action.jobId], listResponse.text);
+  assert.equal(listResponse.body.data[0]?.asksFor?.summary, 'Cancel order A-2');
   for (const name of ['actions.get', 'actions.approve', 'actions.refuse']) {
     const body = { jobId: action.jobId, ...(name === 'actions.get' ? {} : { digest: action.digest }) };
     const foreign = await lab.send<ErrorBody>(name, body, kim.accessToken);
     assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found'], name);
-    for (const from of [lab, elsewhere]) {
+    for (const from of [lab, otherLab]) {
       const far = await from.send<ErrorBody>(name, body, stranger.accessToken);
       assert.deepEqual([far.status, far.body.code], [404, 'not_found'], `${name} of another application`);
     }
   }
-  const swap = await prepare('A-3', lee.consumer.subject);
-  const swapped = await lab.send<ErrorBody>(
+  const otherAction = await prepare('A-3', lee.consumer.subject);
+  const swappedResponse = await lab.send<ErrorBody>(
     'actions.approve',
-    { jobId: action.jobId, digest: swap.digest },
+    { jobId: action.jobId, digest: otherAction.digest },
     lee.accessToken,
   );
-  assert.deepEqual([swapped.status, swapped.body.code], [409, 'digest_mismatch'], swapped.text);
-  const refused = await lab.send<ApplicationAction>(
+  assert.deepEqual([swappedResponse.status, swappedResponse.body.code], [409, 'digest_mismatch'], swappedResponse.text);
+  const refuseResponse = await lab.send<ApplicationAction>(
     'actions.refuse',
     { jobId: action.jobId, digest: action.digest, message: 'Not mine.' },
     lee.accessToken,
   );
-  assert.deepEqual([refused.status, refused.body.status], [200, 'refused'], refused.text);
+  assert.deepEqual([refuseResponse.status, refuseResponse.body.status], [200, 'refused'], refuseResponse.text);
   const late = await lab.send<ErrorBody>(
     'actions.approve',
     { jobId: action.jobId, digest: action.digest },
@@ -117,11 +117,11 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
 test('a consumer can see, but not decide, an Action that a member must decide', async () => {
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
   const { jobId, digest } = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-7' }, endUser });
-  const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);
-  assert.equal(listed.body.data[0]?.jobId, jobId, listed.text);
+  const listResponse = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);
+  assert.equal(listResponse.body.data[0]?.jobId, jobId, listResponse.text);
   const read = await lab.send<ApplicationAction>('actions.get', { jobId }, kim.accessToken);
   assert.equal(read.status, 200, read.text);
-  assert.deepEqual(read.body, listed.body.data[0]);
+  assert.deepEqual(read.body, listResponse.body.data[0]);
   assert.deepEqual([read.body.approver, read.body.mayDecide], ['member', false]);
   for (const name of ['actions.approve', 'actions.refuse'])
     assert.equal((await lab.send(name, { jobId, digest }, kim.accessToken)).status, 404, name);
@@ -144,12 +144,12 @@ test('an end user who does not exist or was deleted cannot decide, and the Actio
   const open = await prepare('A-6', lee.consumer.subject);
   assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
   // A person who signs in again after deleting the profile is a new end user.
-  const again = await lab.signIn('lee@example.com');
-  const noConsumer = lee.accessToken.replace(/.{8}$/, '00000000');
+  const newTokens = await lab.signIn('lee@example.com');
+  const unknownToken = lee.accessToken.replace(/.{8}$/, '00000000');
   for (const [accessToken, status] of [
     [lee.accessToken, 401],
-    [noConsumer, 401],
-    [again.accessToken, 404],
+    [unknownToken, 401],
+    [newTokens.accessToken, 404],
   ] as const)
     for (const name of ['actions.get', 'actions.approve', 'actions.refuse']) {
       const body = { jobId: open.jobId, ...(name === 'actions.get' ? {} : { digest: open.digest }) };

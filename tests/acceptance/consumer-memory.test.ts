@@ -9,17 +9,17 @@ import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/c
 import type { ConsumerProfile, ConsumerTokens } from '../../contract/consumers.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { ConsumerFixture } from '../harness/consumers.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_WARM: '0' } });
-const owner = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, owner);
+const owner = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, owner);
 const grants = [{ operationId: 'memory.get' }, { operationId: 'memory.put' }];
-const agent = await keyWith(server, { name: 'Shop agent', grants });
-const stranger = await keyWith(server, { name: 'Other agent', grants });
+const agent = await issueAgentKey(server, { name: 'Shop agent', grants });
+const otherAgent = await issueAgentKey(server, { name: 'Other agent', grants });
 
 type Of<Body> = Body & ErrorBody;
 type Kim = Awaited<ReturnType<typeof lab.signIn>>;
@@ -28,7 +28,7 @@ let calls = 0;
 const send = <Body>(kim: Kim, name: string, body: object = {}) => lab.send<Of<Body>>(name, body, kim.accessToken);
 const put = (kim: Kim, key: string, value: unknown, more: object = {}) =>
   send<MemoryItem>(kim, 'memory.put', { key, value, ...more });
-const endUser = ({ consumer: { providerId, subject } }: Kim) => ({ providerId, subject });
+const endUserOf = ({ consumer: { providerId, subject } }: Kim) => ({ providerId, subject });
 const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Promise<Consent> => {
   const { status, body, text } = await send<Consent>(kim, 'memory.consent', {
     ...{ keyId: agent.id, access: 'read', keys },
@@ -38,16 +38,16 @@ const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Pr
   return body;
 };
 const getAsAgent = (kim: Kim, key: string, by = agent.key) =>
-  invoke(server, by, 'memory.get', { endUser: endUser(kim), key });
+  invoke(server, by, 'memory.get', { endUser: endUserOf(kim), key });
 const putAsAgent = (kim: Kim, key: string, value: unknown, more: object = {}, by = agent.key) =>
   invoke(
     server,
     by,
     'memory.put',
-    { endUser: endUser(kim), key, value, ...more },
+    { endUser: endUserOf(kim), key, value, ...more },
     { headers: { 'idempotency-key': `put ${++calls}` } },
   );
-const refusal = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
+const refusalOf = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
 
 const sql = (text: string, values: readonly unknown[] = []) => queryRows(server, text, values);
 
@@ -76,24 +76,24 @@ test('a memory item can be written, read, listed by prefix in pages, and deleted
   );
   assert.equal(next.body.nextCursor, undefined);
   assert.equal((await send(kim, 'memory.delete', { key: 'size' })).status, 200);
-  assert.deepEqual(refusal(await send(kim, 'memory.get', { key: 'size' })), [404, 'not_found']);
+  assert.deepEqual(refusalOf(await send(kim, 'memory.get', { key: 'size' })), [404, 'not_found']);
   const all = await send<{ deleted: number }>(kim, 'memory.delete', { prefix: 'address.' });
   assert.equal(all.body.deleted, 2, all.text);
-  assert.deepEqual(refusal(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
+  assert.deepEqual(refusalOf(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
 });
 
 test('a write can require the version that was read, and is refused if the item has another version', async () => {
   const first = await put(kim, 'plan', 1, { ifVersion: 0 });
   assert.equal(first.status, 200, first.text);
-  assert.deepEqual(refusal(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
-  const late = await put(kim, 'plan', 2, { ifVersion: first.body.version + 7 });
-  assert.deepEqual(late.body.details, { version: first.body.version });
+  assert.deepEqual(refusalOf(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
+  const lateResponse = await put(kim, 'plan', 2, { ifVersion: first.body.version + 7 });
+  assert.deepEqual(lateResponse.body.details, { version: first.body.version });
   const both = await Promise.all([2, 3].map(value => put(kim, 'plan', value, { ifVersion: first.body.version })));
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
   // A deleted item's version is not used again, so a writer that read the old item cannot overwrite a new one.
   await send(kim, 'memory.delete', { key: 'plan' });
-  const again = await put(kim, 'plan', 4);
-  assert.ok(again.body.version > first.body.version, again.text);
+  const lastResponse = await put(kim, 'plan', 4);
+  assert.ok(lastResponse.body.version > first.body.version, lastResponse.text);
 });
 
 for (const [what, given] of [
@@ -131,13 +131,13 @@ test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () =>
      select $1, 'item.' || n, n, '', 1, now(), 'consumer', $1 from generate_series(1, 1000) n`,
     [full.consumer.id],
   );
-  assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
+  assert.deepEqual(refusalOf(await put(full, 'one.more', 1)), [409, 'limit_reached']);
 });
 
 test('an agent can read and write only items that the consumer allowed, and a refusal contains the consent URL', async () => {
   await put(kim, 'address.home', 'Ring 1');
   const denied = await getAsAgent(kim, 'address.home');
-  assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
+  assert.deepEqual(refusalOf(denied as never), [403, 'consent_required'], denied.text);
   const { consentUrl } = Object((denied.body as unknown as ErrorBody).details);
   assert.equal(consentUrl, `${server.url}/consumer/${lab.appId}/consent/${agent.id}?key=address.home&access=read`);
   const given = await consent(kim, ['address.*']);
@@ -149,7 +149,7 @@ test('an agent can read and write only items that the consumer allowed, and a re
     ['address', agent.key],
     ['addresses', agent.key],
     ['plan', agent.key],
-    ['address.home', stranger.key],
+    ['address.home', otherAgent.key],
   ] as const)
     assert.equal((await getAsAgent(kim, key, by)).status, 403, key);
   assert.equal((await getAsAgent(lee, 'address.home')).status, 403);
@@ -164,12 +164,16 @@ test('a memory item records the agent that wrote the item, and a write by an age
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
   const { body } = await send<MemoryItem>(kim, 'memory.get', { key: 'notes' });
   assert.deepEqual([body.value, body.updatedBy], [['likes tea'], { kind: 'agent_key', id: agent.id }]);
-  const late = await putAsAgent(kim, 'notes', [], { ifVersion: 0 });
-  assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'revision_conflict'], late.text);
-  assert.deepEqual(Object(late.body.error?.details), { version: body.version });
+  const lateResponse = await putAsAgent(kim, 'notes', [], { ifVersion: 0 });
+  assert.deepEqual(
+    [lateResponse.body.status, lateResponse.body.error?.code],
+    ['failed', 'revision_conflict'],
+    lateResponse.text,
+  );
+  assert.deepEqual(Object(lateResponse.body.error?.details), { version: body.version });
   assert.equal((await getAsAgent(kim, 'notes')).body.status, 'succeeded'); // Consent for writing includes reading.
   const big = await putAsAgent(kim, 'notes', 'x'.repeat(65_535));
-  assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
+  assert.deepEqual(refusalOf(big as never), [400, 'invalid_request'], big.text);
 });
 
 test('the value that an agent reads is not stored with its call', async () => {
@@ -184,17 +188,17 @@ test('consent expires, and consent for all agents applies to every agent', async
   const jo = await lab.signIn('jo@example.com');
   await put(jo, 'name', 'Jo');
   await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
-  assert.equal((await getAsAgent(jo, 'name', stranger.key)).body.status, 'succeeded');
+  assert.equal((await getAsAgent(jo, 'name', otherAgent.key)).body.status, 'succeeded');
   const past = await send(jo, 'memory.consent', {
     ...{ keyId: '*', keys: ['*'], access: 'read', expiresAt: '2020-01-01T00:00:00.000Z' },
   });
-  assert.deepEqual(refusal(past), [400, 'invalid_request']);
+  assert.deepEqual(refusalOf(past), [400, 'invalid_request']);
   await sql('update consumer_consents set expires_at = created_at where consumer_id = $1', [jo.consumer.id]);
   assert.equal((await getAsAgent(jo, 'name')).status, 403);
   for (const keys of [['A*'], ['*a'], ['a**'], [''], []])
     assert.equal((await send(jo, 'memory.consent', { keyId: '*', keys, access: 'read' })).status, 400, String(keys));
   const unknown = await send(jo, 'memory.consent', { keyId: jo.consumer.id, keys: ['a'], access: 'read' });
-  assert.deepEqual(refusal(unknown), [404, 'not_found']);
+  assert.deepEqual(refusalOf(unknown), [404, 'not_found']);
 });
 
 test('a read or write that starts after the response to a withdrawal of consent fails', async () => {
@@ -204,21 +208,21 @@ test('a read or write that starts after the response to a withdrawal of consent 
     const { id } = await consent(ann, ['secret'], { access: 'write' });
     assert.equal((await getAsAgent(ann, 'secret')).body.status, 'succeeded');
     let isWithdrawn = false;
-    const late: string[] = [];
-    const busy = Array.from({ length: 4 }, async (_, n) => {
+    const lateCallIds: string[] = [];
+    const busyCalls = Array.from({ length: 4 }, async (_, n) => {
       for (let call = 0; call < 3; call += 1) {
         const began = isWithdrawn;
         const { body } = n % 2 ? await getAsAgent(ann, 'secret') : await putAsAgent(ann, 'secret', `${n} ${call}`);
-        if (began && body.status === 'succeeded') late.push(body.id);
+        if (began && body.status === 'succeeded') lateCallIds.push(body.id);
       }
     });
     const { status } = await send<Consents>(ann, 'memory.withdraw', { id });
     isWithdrawn = true;
-    const after = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
-    await Promise.all(busy);
-    assert.deepEqual([status, late], [200, []]);
+    const itemAfter = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
+    await Promise.all(busyCalls);
+    assert.deepEqual([status, lateCallIds], [200, []]);
     // Nothing was written with this consent after the response to the withdrawal.
-    assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, after.body);
+    assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, itemAfter.body);
     assert.equal((await getAsAgent(ann, 'secret')).status, 403);
   }
 });
@@ -249,21 +253,21 @@ test('a receipt that names a consumer is listed only for that consumer', async (
   assert.deepEqual([claims.sub, claims.berth.endUser.providerId], [`invocation:${id}`, 'hosted']);
   assert.match(claims.berth.endUser.subjectDigest, /^hmac:[0-9a-f]{64}$/);
   assert.ok(!one.body.receipt.includes(kim.consumer.subject));
-  assert.deepEqual(refusal(await send(lee, 'receipts.get', { id })), [404, 'not_found']);
+  assert.deepEqual(refusalOf(await send(lee, 'receipts.get', { id })), [404, 'not_found']);
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
 test('the session list of a consumer marks the current session, and the consumer can end another session immediately', async () => {
-  const other = await lab.signIn('kim@example.com');
-  const listed = await send<ConsumerDevices>(kim, 'session.list');
+  const otherSignIn = await lab.signIn('kim@example.com');
+  const listResponse = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
-    listed.body.data.map(({ isThis }) => isThis),
+    listResponse.body.data.map(({ isThis }) => isThis),
     [false, true],
   );
-  const id = listed.body.data[0]?.id ?? assert.fail();
-  assert.deepEqual(refusal(await send(lee, 'session.endOne', { id })), [404, 'not_found']);
+  const id = listResponse.body.data[0]?.id ?? assert.fail();
+  assert.deepEqual(refusalOf(await send(lee, 'session.endOne', { id })), [404, 'not_found']);
   assert.equal((await send<ConsumerDevices>(kim, 'session.endOne', { id })).body.data.length, 1);
-  assert.equal((await send(other, 'session.get')).status, 401);
+  assert.equal((await send(otherSignIn, 'session.get')).status, 401);
 });
 
 async function exportProfile(who: Kim): Promise<Map<string, string>> {
@@ -310,7 +314,7 @@ test('the export contains all data of the consumer and no data of other consumer
   for (const foreign of [kim.consumer.id, lee.consumer.id, kim.consumer.subject, 'kim@example.com', 'Ring 1'])
     assert.ok(!whole.includes(foreign), foreign);
   await server.advance(301_000);
-  assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
+  assert.deepEqual(refusalOf(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
 test('two consumers of one person can be linked with two fresh sessions, including their memory, receipts and names', async () => {
@@ -321,18 +325,18 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   await consent(second, ['*']);
   const read = await getAsAgent(second, 'only.second');
   const link = (by: Kim, accessToken: string) => send<ConsumerProfile>(by, 'profile.link', { accessToken });
-  assert.deepEqual(refusal(await link(main, main.accessToken)), [400, 'invalid_grant']);
-  assert.deepEqual(refusal(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
+  assert.deepEqual(refusalOf(await link(main, main.accessToken)), [400, 'invalid_grant']);
+  assert.deepEqual(refusalOf(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
   const clash = await link(main, second.accessToken);
-  assert.deepEqual([refusal(clash), clash.body.details], [[409, 'name_taken'], { keys: ['both'] }], clash.text);
+  assert.deepEqual([refusalOf(clash), clash.body.details], [[409, 'name_taken'], { keys: ['both'] }], clash.text);
   assert.equal((await send(second, 'session.get')).status, 200); // The refused link changed nothing.
   await send(main, 'memory.delete', { key: 'both' });
   const linked = await link(main, second.accessToken);
-  assert.deepEqual([linked.status, linked.body.linked], [200, [endUser(second)]], linked.text);
+  assert.deepEqual([linked.status, linked.body.linked], [200, [endUserOf(second)]], linked.text);
   assert.equal((await send(second, 'session.get')).status, 401);
-  const again = await lab.signIn('second@example.com');
-  assert.equal(again.consumer.id, main.consumer.id);
-  assert.equal((await send<MemoryItem>(again, 'memory.get', { key: 'only.second' })).body.value, 'kept');
+  const linkedTokens = await lab.signIn('second@example.com');
+  assert.equal(linkedTokens.consumer.id, main.consumer.id);
+  assert.equal((await send<MemoryItem>(linkedTokens, 'memory.get', { key: 'only.second' })).body.value, 'kept');
   assert.deepEqual(
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
     [read.body.id],
@@ -344,9 +348,9 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   assert.equal((await getAsAgent(second, 'both')).body.status, 'succeeded');
   await server.advance(301_000);
   const stale = await lab.signIn('third@example.com');
-  assert.deepEqual(refusal(await link(main, stale.accessToken)), [401, 'insufficient_user_authentication']);
+  assert.deepEqual(refusalOf(await link(main, stale.accessToken)), [401, 'insufficient_user_authentication']);
   const fresh = await lab.signIn('main@example.com');
-  assert.deepEqual(refusal(await link(fresh, again.accessToken)), [400, 'invalid_grant']);
+  assert.deepEqual(refusalOf(await link(fresh, linkedTokens.accessToken)), [400, 'invalid_grant']);
   assert.equal((await send(fresh, 'profile.delete')).status, 202);
   const anew = await lab.signIn('second@example.com');
   assert.notEqual(anew.consumer.id, main.consumer.id);
@@ -355,17 +359,20 @@ test('two consumers of one person can be linked with two fresh sessions, includi
 test('concurrent requests for a consumer who is being linked leave no session, item or consent of that consumer', async () => {
   const [main, second] = [await lab.signIn('pat@example.com'), await lab.signIn('pat@work.example')];
   await put(second, 'first', 1);
-  const begun = await lab.begin();
-  const unused = await lab.finish(begun, 'pat@work.example');
-  const late = Array.from({ length: 4 }, (_, n) => [
+  const pendingSignIn = await lab.startSignIn();
+  const unusedRedirect = await lab.finish(pendingSignIn, 'pat@work.example');
+  const lateRequests = Array.from({ length: 4 }, (_, n) => [
     put(second, `late.${n}`, 'x'),
     send(second, 'memory.consent', { keyId: '*', keys: ['a'], access: 'read' }),
   ]);
-  const [linked] = await Promise.all([send(main, 'profile.link', { accessToken: second.accessToken }), ...late.flat()]);
+  const [linked] = await Promise.all([
+    send(main, 'profile.link', { accessToken: second.accessToken }),
+    ...lateRequests.flat(),
+  ]);
   assert.equal(linked.status, 200, linked.text);
-  assert.deepEqual(refusal((await lab.exchange(begun, unused)) as never), [400, 'invalid_grant']);
+  assert.deepEqual(refusalOf((await lab.exchange(pendingSignIn, unusedRedirect)) as never), [400, 'invalid_grant']);
   const { refreshToken } = second;
-  assert.deepEqual(refusal(await lab.send<ErrorBody>('session.refresh', { refreshToken })), [400, 'invalid_grant']);
+  assert.deepEqual(refusalOf(await lab.send<ErrorBody>('session.refresh', { refreshToken })), [400, 'invalid_grant']);
   const left = await sql(
     `select 'item' what from consumer_memory where consumer_id = $1
      union all select 'consent' from consumer_consents where consumer_id = $1
@@ -385,8 +392,8 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   assert.equal(read.body.status, 'succeeded', read.text);
   assert.equal((await send(gone, 'profile.delete')).status, 202);
   assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
-  const after = await getAsAgent(gone, 'private');
-  assert.deepEqual(refusal(after as never), [400, 'invalid_request'], after.text);
+  const responseAfter = await getAsAgent(gone, 'private');
+  assert.deepEqual(refusalOf(responseAfter as never), [400, 'invalid_request'], responseAfter.text);
   const left = await sql(
     `select 'memory' what from consumer_memory where consumer_id = $1
      union all select 'consent' from consumer_consents where consumer_id = $1
@@ -435,10 +442,10 @@ test('the audit log records changes to memory and consents, without keys or valu
     assert.ok(body.data.length > 0, action);
     for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
   }
-  const byAgent = await owner.get<{ data: readonly unknown[] }>(
+  const agentEntries = await owner.get<{ data: readonly unknown[] }>(
     `/v1/applications/${lab.appId}/audit?action=memory.written&actor=${agent.id}`,
   );
-  assert.ok(byAgent.body.data.length > 0);
+  assert.ok(agentEntries.body.data.length > 0);
 });
 
 test('events refer to memory, consents and consumers only by id', async () => {
@@ -456,11 +463,11 @@ test('events refer to memory, consents and consumers only by id', async () => {
 
 test('a consumer cannot access memory, receipts, sessions, Actions or consents through another application', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const elsewhere = await ConsumerFixture.of(server, owner, body.id);
-  const there = await elsewhere.signIn('kim@example.com');
-  const listed = await elsewhere.send<MemoryPage>('memory.list', {}, there.accessToken);
-  assert.deepEqual([listed.status, listed.body.data], [200, []]);
+  const otherLab = await ConsumerFixture.open(server, owner, body.id);
+  const there = await otherLab.signIn('kim@example.com');
+  const listResponse = await otherLab.send<MemoryPage>('memory.list', {}, there.accessToken);
+  assert.deepEqual([listResponse.status, listResponse.body.data], [200, []]);
   const { body: tokens } = await lab.send<ConsumerTokens>('session.refresh', { refreshToken: lee.refreshToken });
   for (const name of ['memory.list', 'receipts.list', 'session.list', 'actions.list', 'memory.consents'])
-    assert.equal((await elsewhere.send(name, {}, tokens.accessToken)).status, 404, name);
+    assert.equal((await otherLab.send(name, {}, tokens.accessToken)).status, 404, name);
 });

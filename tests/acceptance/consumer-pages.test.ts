@@ -8,17 +8,17 @@ import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 /** A screen with the width of the narrowest phones. */
-const SMALL: DisplaySettings = { width: 360, height: 740, colours: 'light' };
+const SMALL_SCREEN: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 
 await ensureConsoleBuilt();
 const server = await startServer();
 const base = server.url.replace('127.0.0.1', 'localhost');
-const lab = await ConsumerFixture.of(server, await Person.owner(server));
+const lab = await ConsumerFixture.open(server, await Person.setUpOwner(server));
 const home = `/consumer/${lab.appId}/account`;
 
 test('a consumer signs in with a code, adds a passkey, and then signs in with the passkey alone', async () => {
   await lab.configure({ colour: '#7a1f5c' });
-  await visit(base, SMALL, home, async (page, watched) => {
+  await visit(base, SMALL_SCREEN, home, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     assert.equal(await page.locator('#brand').innerText(), 'Default');
@@ -81,7 +81,7 @@ test('a consumer sets a password with a code, sees an error for a wrong password
 test('the page for an unknown sign-in states that the sign-in has expired', async () => {
   await visit(
     base,
-    SMALL,
+    SMALL_SCREEN,
     `/consumer/signin/${lab.appId}/01a1fa50-5319-7450-a6b3-c787ada50631`,
     async (page, watched) => {
       await page.getByRole('alert').getByText('has expired').waitFor();

@@ -10,28 +10,30 @@ import { startServer } from '../harness/server.ts';
 
 const provider = await startOpenIdProvider();
 const server = await startServer({ env: settingsToReach(provider.issuer) });
-const owner = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, owner);
+const owner = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, owner);
 await provider.register(`${server.url}/v1/consumer/callback`);
 const path = `/v1/applications/${server.applicationId}/identity/providers/acme`;
-const wanted = { title: 'Acme', issuer: provider.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
-await owner.send('PUT', path, wanted);
+const providerSettings = { title: 'Acme', issuer: provider.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
+await owner.send('PUT', path, providerSettings);
 
 /** Signs in at the provider. Returns the values with which the application exchanges the code. */
-async function returned(login: string, more: object = {}) {
-  const begun = await lab.begin(more, 'acme');
-  const callback = await new PlainBrowser().signIn(begun.started.authorizationUrl, login, [provider.issuer]);
+async function signInAtProvider(login: string, more: object = {}) {
+  const pendingSignIn = await lab.startSignIn(more, 'acme');
+  const callback = await new PlainBrowser().signIn(pendingSignIn.startResult.authorizationUrl, login, [
+    provider.issuer,
+  ]);
   assert.ok(callback.startsWith(`${server.url}/v1/consumer/callback?`), callback);
   const back = await server.api('GET', callback.slice(server.url.length), { key: null });
   assert.equal(back.status, 303, back.text);
   const redirectTo = back.headers.location ?? assert.fail();
-  assert.equal(new URL(redirectTo).searchParams.get('state'), begun.state, redirectTo);
-  return { begun, redirectTo };
+  assert.equal(new URL(redirectTo).searchParams.get('state'), pendingSignIn.state, redirectTo);
+  return { begun: pendingSignIn, redirectTo };
 }
 
 async function signIn(login: string, more: object = {}): Promise<ConsumerTokens> {
-  const { begun, redirectTo } = await returned(login, more);
-  const { body, status, text } = await lab.exchange(begun, redirectTo, 'acme');
+  const { begun: pendingSignIn, redirectTo } = await signInAtProvider(login, more);
+  const { body, status, text } = await lab.exchange(pendingSignIn, redirectTo, 'acme');
   assert.equal(status, 200, `${redirectTo} ${text}`);
   return body;
 }
@@ -60,21 +62,21 @@ test('a consumer signs in at the provider, refreshes the session, and gets a log
   const tokens = await signIn('kim');
   assert.equal(tokens.consumer.providerId, 'acme');
   assert.notEqual(tokens.consumer.subject, 'kim');
-  const refreshed = await lab.send<ConsumerTokens>(
+  const refreshResponse = await lab.send<ConsumerTokens>(
     'session.refresh',
     { refreshToken: tokens.refreshToken },
     undefined,
     { provider: 'acme' },
   );
-  assert.equal(refreshed.status, 200, refreshed.text);
-  const ended = await lab.send<{ logoutUrl: string }>('session.end', {}, refreshed.body.accessToken, {
+  assert.equal(refreshResponse.status, 200, refreshResponse.text);
+  const endResponse = await lab.send<{ logoutUrl: string }>('session.end', {}, refreshResponse.body.accessToken, {
     provider: 'acme',
   });
-  assert.equal(ended.status, 200, ended.text);
-  const logout = new URL(ended.body.logoutUrl);
-  assert.equal(logout.origin, provider.issuer);
-  assert.match(logout.searchParams.get('id_token_hint') ?? '', /^ey/);
-  const page = await fetch(logout);
+  assert.equal(endResponse.status, 200, endResponse.text);
+  const logoutUrl = new URL(endResponse.body.logoutUrl);
+  assert.equal(logoutUrl.origin, provider.issuer);
+  assert.match(logoutUrl.searchParams.get('id_token_hint') ?? '', /^ey/);
+  const page = await fetch(logoutUrl);
   assert.equal(page.status, 200);
   assert.match(await page.text(), /session\/end\/confirm/);
 });
@@ -91,36 +93,36 @@ test('a sign-in with a maximum age returns the time of the proof', async () => {
 });
 
 test('a consumer who declines is redirected with an error and the state', async () => {
-  const begun = await lab.begin({}, 'acme');
-  const url = new URL(begun.started.authorizationUrl);
+  const pendingSignIn = await lab.startSignIn({}, 'acme');
+  const url = new URL(pendingSignIn.startResult.authorizationUrl);
   const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
   const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
   const redirectTo = new URL(back.headers.location ?? assert.fail(back.text));
   assert.deepEqual(
     [redirectTo.searchParams.get('error'), redirectTo.searchParams.get('state'), redirectTo.searchParams.has('code')],
-    ['access_denied', begun.state, false],
+    ['access_denied', pendingSignIn.state, false],
   );
 });
 
 test('nobody can sign in with a disabled or removed provider, and existing sessions remain valid', async () => {
   const { refreshToken } = await signIn('kim');
-  const { begun, redirectTo } = await returned('lee');
-  const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });
+  const { begun: pendingSignIn, redirectTo } = await signInAtProvider('lee');
+  const off = await owner.send('PUT', path, { ...providerSettings, enabled: false }, { 'if-match': '"1"' });
   assert.equal(off.status, 200, off.text);
-  const refused = await lab.send<ErrorBody>(
+  const refusal = await lab.send<ErrorBody>(
     'session.start',
     { redirectUri: 'https://shop.example/signed-in', codeChallenge: 'x'.repeat(43) },
     undefined,
     { provider: 'acme' },
   );
-  assert.deepEqual([refused.status, refused.body.code], [422, 'feature_unavailable'], refused.text);
+  assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable'], refusal.text);
   assert.equal((await owner.send('DELETE', path, undefined, { 'if-match': '"2"' })).status, 204);
   assert.equal((await owner.get(path)).status, 404);
-  const late = await lab.exchange(begun, redirectTo, 'acme');
+  const late = await lab.exchange(pendingSignIn, redirectTo, 'acme');
   assert.equal(late.status, 404, late.text);
   const provider = { provider: 'acme' };
-  const refreshed = await lab.send<ConsumerTokens>('session.refresh', { refreshToken }, undefined, provider);
-  assert.equal(refreshed.status, 200, refreshed.text);
-  const own = await lab.send('session.get', {}, refreshed.body.accessToken, provider);
+  const refreshResponse = await lab.send<ConsumerTokens>('session.refresh', { refreshToken }, undefined, provider);
+  assert.equal(refreshResponse.status, 200, refreshResponse.text);
+  const own = await lab.send('session.get', {}, refreshResponse.body.accessToken, provider);
   assert.equal(own.status, 200, own.text);
 });

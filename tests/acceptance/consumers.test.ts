@@ -13,27 +13,27 @@ import type {
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
-import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT_URI } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer({ clock: 'test' });
-const owner = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, owner);
+const owner = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, owner);
 
 test('nobody can sign in if no sign-in method is configured, and the public configuration does not mention consumers', async () => {
   const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
   const { body, headers } = await owner.get<ApplicationIdentity>(`/v1/applications/${id}/identity`);
   assert.deepEqual([body.hosted.methods, body.revision, headers.etag], [[], 0, '"0"']);
-  const started = await server.api<ErrorBody>(
+  const startResponse = await server.api<ErrorBody>(
     'POST',
     `/v1/consumer/applications/${id}/providers/hosted/session.start`,
-    { key: null, body: { redirectUri: REDIRECT, codeChallenge: challengeOf('x'.repeat(43)) } },
+    { key: null, body: { redirectUri: REDIRECT_URI, codeChallenge: challengeOf('x'.repeat(43)) } },
   );
-  assert.deepEqual([started.status, started.body.code], [422, 'feature_unavailable'], started.text);
+  assert.deepEqual([startResponse.status, startResponse.body.code], [422, 'feature_unavailable'], startResponse.text);
   const plain = await server.api('GET', '/v1/config', { key: null });
-  const asked = await server.api('GET', `/v1/config?application=${id}`, { key: null });
-  assert.deepEqual(asked.body, plain.body);
+  const applicationConfig = await server.api('GET', `/v1/config?application=${id}`, { key: null });
+  assert.deepEqual(applicationConfig.body, plain.body);
 });
 
 test('the public configuration of an application lists the sign-in providers of its consumers', async () => {
@@ -47,18 +47,18 @@ test('the public configuration of an application lists the sign-in providers of 
 });
 
 test('a consumer signs in with an e-mailed code, and the application exchanges the code from the redirect', async () => {
-  const begun = await lab.begin({ loginHint: 'kim@example.com' });
-  const page = await lab.sendFromPage<HostedSignIn>('hosted.describe', { signIn: begun.signIn });
+  const pendingSignIn = await lab.startSignIn({ loginHint: 'kim@example.com' });
+  const page = await lab.sendFromPage<HostedSignIn>('hosted.describe', { signIn: pendingSignIn.signIn });
   assert.equal(page.status, 200, page.text);
   assert.deepEqual(
     [page.body.application.name, page.body.loginHint, page.body.returnsTo, page.body.registration],
     ['Default', 'kim@example.com', ORIGIN, 'open'],
   );
-  const back = new URL(await lab.finish(begun, 'Kim@Example.com'));
-  assert.equal(`${back.origin}${back.pathname}`, REDIRECT);
-  assert.equal(back.searchParams.get('state'), begun.state);
-  assert.equal(back.searchParams.get('iss'), `${server.url}/a/default`);
-  const { body, status, text } = await lab.exchange(begun, back.href);
+  const redirectUrl = new URL(await lab.finish(pendingSignIn, 'Kim@Example.com'));
+  assert.equal(`${redirectUrl.origin}${redirectUrl.pathname}`, REDIRECT_URI);
+  assert.equal(redirectUrl.searchParams.get('state'), pendingSignIn.state);
+  assert.equal(redirectUrl.searchParams.get('iss'), `${server.url}/a/default`);
+  const { body, status, text } = await lab.exchange(pendingSignIn, redirectUrl.href);
   assert.equal(status, 200, text);
   assert.match(body.accessToken ?? '', /^bcs_/);
   assert.match(body.refreshToken ?? '', /^bcr_/);
@@ -69,23 +69,23 @@ test('a consumer signs in with an e-mailed code, and the application exchanges t
 });
 
 test('an e-mail address belongs to one consumer in an application, and to a different consumer in another application', async () => {
-  const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
-  assert.equal(again.consumer.id, first.consumer.id);
+  const [first, second] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
+  assert.equal(second.consumer.id, first.consumer.id);
   const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
-  const elsewhere = await ConsumerFixture.of(server, owner, other.body.id);
+  const elsewhere = await ConsumerFixture.open(server, owner, other.body.id);
   const there = await elsewhere.signIn('same@example.com');
   assert.notEqual(there.consumer.id, first.consumer.id);
   assert.notEqual(there.consumer.subject, first.consumer.subject);
 });
 
 test('a refresh replaces both tokens', async () => {
-  const before = await lab.signIn('refresh@example.com');
+  const tokensBefore = await lab.signIn('refresh@example.com');
   const { body, status, text } = await lab.send<ConsumerTokens>('session.refresh', {
-    refreshToken: before.refreshToken,
+    refreshToken: tokensBefore.refreshToken,
   });
   assert.equal(status, 200, text);
-  assert.notEqual(body.refreshToken, before.refreshToken);
-  assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
+  assert.notEqual(body.refreshToken, tokensBefore.refreshToken);
+  assert.equal((await lab.send('session.get', {}, tokensBefore.accessToken)).status, 401);
   assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
 });
 
@@ -102,19 +102,26 @@ test('signing out ends the current session of the consumer, and signing out ever
 });
 
 test('a consumer sets a password with an e-mailed code, which ends earlier sessions, and signs in with the password', async () => {
-  const before = await lab.signIn('pass@example.com');
-  const begun = await lab.begin();
-  const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', given);
+  const tokensBefore = await lab.signIn('pass@example.com');
+  const pendingSignIn = await lab.startSignIn();
+  const loginFields = { signIn: pendingSignIn.signIn, email: 'pass@example.com', password: 'a long enough password' };
+  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', loginFields);
   assert.equal(sent.status, 202, sent.text);
   const code = await lab.codeMailedTo('pass@example.com');
-  const done = await lab.sendFromPage('hosted.verify', { signIn: begun.signIn, ticket: sent.body.ticket, code });
+  const done = await lab.sendFromPage('hosted.verify', {
+    signIn: pendingSignIn.signIn,
+    ticket: sent.body.ticket,
+    code,
+  });
   assert.equal(done.status, 200, done.text);
-  assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
-  const next = await lab.begin();
-  const signedIn = await lab.sendFromPage<HostedSignInResult>('hosted.password', { ...given, signIn: next.signIn });
+  assert.equal((await lab.send('session.get', {}, tokensBefore.accessToken)).status, 401);
+  const next = await lab.startSignIn();
+  const signedIn = await lab.sendFromPage<HostedSignInResult>('hosted.password', {
+    ...loginFields,
+    signIn: next.signIn,
+  });
   assert.equal(signedIn.status, 200, signedIn.text);
-  assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
+  assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, tokensBefore.consumer.id);
 });
 
 test('on pages of the service, the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
@@ -122,13 +129,13 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   const redirectUri = `${origin}/consumer/${lab.appId}`;
   const headers = { origin };
   const verifier = 'v'.repeat(43);
-  const asked = { redirectUri, codeChallenge: challengeOf(verifier), transport: 'cookie' };
+  const startBody = { redirectUri, codeChallenge: challengeOf(verifier), transport: 'cookie' };
   const begin = async (): Promise<string> => {
-    const { body, text } = await lab.sendFromPage<{ authorizationUrl: string }>('session.start', asked, headers);
+    const { body, text } = await lab.sendFromPage<{ authorizationUrl: string }>('session.start', startBody, headers);
     assert.match(body.authorizationUrl ?? text, new RegExp(`^${origin}/consumer/signin/`));
     return body.authorizationUrl.split('/').at(-1) ?? '';
   };
-  const enter = async (redirectTo: string): Promise<string> => {
+  const exchangeForCookie = async (redirectTo: string): Promise<string> => {
     const code = new URL(redirectTo).searchParams.get('code');
     const {
       status,
@@ -147,43 +154,47 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   const signIn = await begin();
   const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
   const code = await lab.codeMailedTo('page@example.com');
-  const verified = await lab.sendFromPage<HostedSignInResult>(
+  const verifyResponse = await lab.sendFromPage<HostedSignInResult>(
     'hosted.verify',
     { signIn, ticket: sent.body.ticket, code },
     headers,
   );
-  let cookie = await enter(verified.body.redirectTo);
-  const own = <Body>(name: string, body: object = {}) => lab.sendFromPage<Body>(name, body, { ...headers, cookie });
+  let cookie = await exchangeForCookie(verifyResponse.body.redirectTo);
+  const sendOwn = <Body>(name: string, body: object = {}) => lab.sendFromPage<Body>(name, body, { ...headers, cookie });
   const authenticator = new Authenticator(origin);
-  const options = await own<PasskeyChallenge>('passkeys.options');
+  const options = await sendOwn<PasskeyChallenge>('passkeys.options');
   assert.equal(options.status, 200, options.text);
-  const added = await own<{ data: readonly unknown[] }>('passkeys.add', {
+  const addResponse = await sendOwn<{ data: readonly unknown[] }>('passkeys.add', {
     ...{ ticket: options.body.ticket, name: 'Phone', response: authenticator.create(options.body.publicKey) },
   });
-  assert.deepEqual([added.status, added.body.data.length], [200, 1], added.text);
-  cookie = added.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-  assert.equal((await own<ConsumerSession>('session.get')).body.acr, 'phr');
-  const again = await begin();
-  const challenge = await lab.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn: again }, headers);
+  assert.deepEqual([addResponse.status, addResponse.body.data.length], [200, 1], addResponse.text);
+  cookie = addResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+  assert.equal((await sendOwn<ConsumerSession>('session.get')).body.acr, 'phr');
+  const secondSignIn = await begin();
+  const challenge = await lab.sendFromPage<PasskeyChallenge>(
+    'hosted.passkeyOptions',
+    { signIn: secondSignIn },
+    headers,
+  );
   const response = authenticator.get(challenge.body.publicKey);
   const done = await lab.sendFromPage<HostedSignInResult>(
     'hosted.passkey',
-    { signIn: again, ticket: challenge.body.ticket, response },
+    { signIn: secondSignIn, ticket: challenge.body.ticket, response },
     headers,
   );
   assert.equal(done.status, 200, done.text);
-  cookie = await enter(done.body.redirectTo);
-  assert.equal((await own<ConsumerSession>('session.get')).body.acr, 'phr');
+  cookie = await exchangeForCookie(done.body.redirectTo);
+  assert.equal((await sendOwn<ConsumerSession>('session.get')).body.acr, 'phr');
   await server.advance(301_000);
-  const late = await own<ErrorBody>('passkeys.options');
+  const late = await sendOwn<ErrorBody>('passkeys.options');
   assert.deepEqual([late.status, late.body.code], [401, 'insufficient_user_authentication'], late.text);
-  const proof = await own<PasskeyChallenge>('passkeys.challenge');
-  const stepped = await own<ConsumerSession>('session.stepUp', {
-    ...{ ticket: proof.body.ticket, response: authenticator.get(proof.body.publicKey) },
+  const proofChallenge = await sendOwn<PasskeyChallenge>('passkeys.challenge');
+  const stepUpResponse = await sendOwn<ConsumerSession>('session.stepUp', {
+    ...{ ticket: proofChallenge.body.ticket, response: authenticator.get(proofChallenge.body.publicKey) },
   });
-  assert.equal(stepped.status, 200, stepped.text);
-  cookie = stepped.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-  assert.equal((await own('passkeys.options')).status, 200);
+  assert.equal(stepUpResponse.status, 200, stepUpResponse.text);
+  cookie = stepUpResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+  assert.equal((await sendOwn('passkeys.options')).status, 200);
 });
 
 test('a profile can be changed field by field, and invalid values are refused', async () => {
@@ -212,9 +223,9 @@ test('a deleted consumer loses access immediately, and a new sign-in creates a n
   const deleted = await lab.send('profile.delete', {}, accessToken);
   assert.equal(deleted.status, 202, deleted.text);
   assert.equal((await lab.send('profile.get', {}, accessToken)).status, 401);
-  const again = await lab.signIn('gone@example.com');
-  assert.notEqual(again.consumer.id, consumer.id);
-  assert.notEqual(again.consumer.subject, consumer.subject);
+  const newTokens = await lab.signIn('gone@example.com');
+  assert.notEqual(newTokens.consumer.id, consumer.id);
+  assert.notEqual(newTokens.consumer.subject, consumer.subject);
 });
 
 test('pages of registered origins can send commands, after a preflight request', async () => {
@@ -244,12 +255,12 @@ test('the audit log records the sign-in, with the consumer as its actor', async 
 test('sign-in, sign-out and deletion are events that refer to the consumer only by id', async () => {
   const { accessToken, consumer } = await lab.signIn('told@example.com');
   assert.equal((await lab.send('session.end', {}, accessToken)).status, 204);
-  const again = await lab.signIn('told@example.com');
-  assert.equal((await lab.send('profile.delete', {}, again.accessToken)).status, 202);
+  const newTokens = await lab.signIn('told@example.com');
+  assert.equal((await lab.send('profile.delete', {}, newTokens.accessToken)).status, 202);
   const { body, text } = await server.api<SessionEventPage>('GET', '/v1/browsers/events?limit=1000');
-  const own = body.data.filter(({ detail }) => detail.consumerId === consumer.id);
+  const ownEvents = body.data.filter(({ detail }) => detail.consumerId === consumer.id);
   assert.deepEqual(
-    own.map(({ type, actor, detail }) => [type, actor, detail]),
+    ownEvents.map(({ type, actor, detail }) => [type, actor, detail]),
     [
       ['consumer.session.started', { provider: 'hosted', acr: 'berth:1' }],
       ['consumer.session.ended', { which: 'this' }],

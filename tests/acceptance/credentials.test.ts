@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { StoredCredential, StoredCredentialPage } from '../../contract/stored-credentials.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -15,17 +15,18 @@ const HOUR_MS = 3_600_000;
 const upstream = await openUpstream();
 const server = await startServer({ clock: 'test', env: { BERTH_WARM: '0', ...upstream.settings } });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const { key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
+const owner = await Owner.open(server);
+const { key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.cancel' }] });
 const hosts = [upstream.host];
 const apiKey = (text: string, more: object = {}) => ({ type: 'api_key', value: { key: text }, hosts, ...more });
-const bound = (auth: object, more: object = {}) => cancelOrderOperation(upstream, { binding: { auth, ...more } });
+const boundOperation = (auth: object, more: object = {}) =>
+  cancelOrderOperation(upstream, { binding: { auth, ...more } });
 let calls = 0;
 const call = (orderId: string) => {
   calls += 1;
   return invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
 };
-const receivedHeaders = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
+const receivedHeaders = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`).at(-1)?.headers;
 
 test('a credential can be written, and is returned without its value', async () => {
   const made = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
@@ -64,10 +65,10 @@ test('a value that does not match the credential type is refused, and the error 
     [apiKey(value, { expiresAt: '2020-01-01T00:00:00.000Z' }), 'expiresAt'],
   ];
   for (const [body, path, code = 'invalid_request'] of cases) {
-    const refused = await owner.writeCredential('wrong', body);
-    assert.deepEqual([refused.status, refused.body.code], [400, code], refused.text);
-    assert.ok(refused.text.includes(`"${path}"`), `${path}: ${refused.text}`);
-    assert.doesNotMatch(refused.text, /misplaced|1234567890/);
+    const refusal = await owner.writeCredential('wrong', body);
+    assert.deepEqual([refusal.status, refusal.body.code], [400, code], refusal.text);
+    assert.ok(refusal.text.includes(`"${path}"`), `${path}: ${refusal.text}`);
+    assert.doesNotMatch(refusal.text, /misplaced|1234567890/);
   }
   assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
 });
@@ -94,7 +95,7 @@ test('each type of credential can be stored, and equal values have equal fingerp
   }
   assert.equal(fingerprints.get('one'), fingerprints.get('six'));
   assert.equal(new Set(fingerprints.values()).size, 5);
-  const token = await ownerToken(server);
+  const token = await createOwnerToken(server);
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const path = `/v1/applications/${other.body.id}/credentials/one`;
   const elsewhere = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
@@ -103,17 +104,17 @@ test('each type of credential can be stored, and equal values have equal fingerp
 });
 
 test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {
-  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
+  await owner.publish('orders.cancel', boundOperation({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
   assert.equal(receivedHeaders('bearer')?.authorization, 'Bearer first-key-of-the-shop');
-  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'header', header: 'X-Api-Key' }));
+  await owner.publish('orders.cancel', boundOperation({ credentialId: 'shop-api', as: 'header', header: 'X-Api-Key' }));
   await call('header');
   assert.equal(receivedHeaders('header')?.['x-api-key'], 'first-key-of-the-shop');
   for (const [id, pair] of [
     ['one', 'me:p4ssw0rd'],
     ['three', 'me:s3cret-of-me'],
   ] as const) {
-    await owner.publish('orders.cancel', bound({ credentialId: id, as: 'basic' }));
+    await owner.publish('orders.cancel', boundOperation({ credentialId: id, as: 'basic' }));
     await call(id);
     assert.equal(receivedHeaders(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
   }
@@ -122,8 +123,8 @@ test('operations send a credential in the configured form, and cannot use a form
     { credentialId: 'two', as: 'basic' },
     { credentialId: 'four', as: 'header', header: 'x-a' },
   ]) {
-    const refused = await owner.configure('orders.cancel', bound(auth), '*');
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+    const refusal = await owner.configure('orders.cancel', boundOperation(auth), '*');
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
   }
   // The use of the credential is counted while the call is still running.
   const used = await eventually(
@@ -135,13 +136,13 @@ test('operations send a credential in the configured form, and cannot use a form
 });
 
 test('a call that is running during a rotation uses the old value, and the next call uses the new value', async () => {
-  await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
-  const held: Array<() => void> = [];
-  upstream.respondTo('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
-  const running = call('held');
+  await owner.publish('orders.cancel', boundOperation({ credentialId: 'shop-api', as: 'bearer' }));
+  const heldResponses: Array<() => void> = [];
+  upstream.respondTo('/orders/held', (_, response) => void heldResponses.push(() => sendJson(response, 200, {})));
+  const runningCall = call('held');
   await eventually(
     'the call to arrive',
-    () => held.length,
+    () => heldResponses.length,
     length => length === 1,
   );
   assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
@@ -150,8 +151,8 @@ test('a call that is running during a rotation uses the old value, and the next 
   assert.deepEqual([rotated.status, rotated.body.version, rotated.body.revision], [200, 2, 2], rotated.text);
   assert.ok(rotated.body.rollbackUntil);
   await call('after');
-  held[0]?.();
-  assert.equal((await running).body.status, 'succeeded');
+  heldResponses[0]?.();
+  assert.equal((await runningCall).body.status, 'succeeded');
   assert.equal(receivedHeaders('held')?.authorization, 'Bearer first-key-of-the-shop');
   assert.equal(receivedHeaders('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
@@ -162,13 +163,13 @@ test('the previous value of a credential can be restored for a day, and is then 
   await call('back');
   assert.equal(receivedHeaders('back')?.authorization, 'Bearer first-key-of-the-shop');
   await server.advance(25 * HOUR_MS);
-  const versions = () =>
+  const readVersions = () =>
     queryRows(
       server,
       `select version from stored_credential_versions where credential_id = 'shop-api' order by version`,
     );
-  await eventually('the earlier versions to be destroyed', versions, rows => rows.length === 1);
-  assert.deepEqual(await versions(), [{ version: 3 }]);
+  await eventually('the earlier versions to be destroyed', readVersions, rows => rows.length === 1);
+  assert.deepEqual(await readVersions(), [{ version: 3 }]);
   const none = await owner.send('POST', 'credentials/shop-api/rollback');
   assert.deepEqual([none.status, none.body.code], [410, 'gone']);
 });
@@ -176,9 +177,9 @@ test('the previous value of a credential can be restored for a day, and is then 
 test('the audit log records changes to credentials and uses of them, but not their values', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
   const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
-  const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
-  assert.deepEqual([ofShop?.actor.kind, ofShop?.details?.operationId], ['agent_key', 'orders.cancel']);
-  assert.ok(Number(ofShop?.details?.calls) >= 2);
+  const shopEntry = used.body.data.find(({ target }) => target?.id === 'shop-api');
+  assert.deepEqual([shopEntry?.actor.kind, shopEntry?.details?.operationId], ['agent_key', 'orders.cancel']);
+  assert.ok(Number(shopEntry?.details?.calls) >= 2);
   const { body, text } = await owner.send<AuditPage>('GET', 'audit?limit=100');
   const actions = new Set(body.data.map(({ action }) => action));
   for (const action of ['credential.written', 'credential.rotated', 'credential.rolled_back'] as const)
@@ -191,10 +192,10 @@ test('a credential of a published operation can be deleted only by force, and ca
   const refusedDeletion = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
   assert.deepEqual([refusedDeletion.status, refusedDeletion.body.code], [409, 'not_ready']);
   assert.equal((await owner.send('DELETE', 'credentials/shop-api?force=true', { ifMatch: '"3"' })).status, 204);
-  const before = upstream.received().length;
-  const refused = await call('gone');
-  assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
-  assert.equal(upstream.received().length, before);
+  const requestsBefore = upstream.receivedRequests().length;
+  const refusal = await call('gone');
+  assert.deepEqual([refusal.status, refusal.body.code], [424, 'credential_missing'], refusal.text);
+  assert.equal(upstream.receivedRequests().length, requestsBefore);
   assert.deepEqual(
     await queryRows(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
     [],

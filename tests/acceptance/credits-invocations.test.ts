@@ -6,8 +6,8 @@ import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credi
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -27,15 +27,15 @@ const server = await startServer({
   env: { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_SLOTS: '6', BERTH_ENGINE: LIGHT_ENGINE },
 });
 await liftLimits(server);
-const token = await ownerToken(server);
-const { id: keyId, key } = await keyWith(server, {
+const token = await createOwnerToken(server);
+const { id: keyId, key } = await issueAgentKey(server, {
   scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
 });
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 const input = { url: `${pages.url}/plain`, as: 'text' };
 const slow = { url: `${pages.url}/slow`, as: 'text' };
 
-const credits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
+const readCredits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
 
 const grant = async (microCredits: number): Promise<void> => {
   const { code, stderr } = await server.berth(
@@ -57,7 +57,7 @@ test('a call without credit is refused with 402 and not started, and its idempot
 });
 
 test('only three of six concurrent calls are admitted if the credit covers three calls', async () => {
-  await grant(3 * HOLD - (await credits()).available);
+  await grant(3 * HOLD - (await readCredits()).available);
   const headers = { prefer: 'respond-async' };
   const responses = await Promise.all(
     Array.from({ length: 6 }, () => invoke(server, key, 'browser.content', slow, { headers })),
@@ -67,14 +67,14 @@ test('only three of six concurrent calls are admitted if the credit covers three
   for (const { status, body } of responses)
     if (status === 202)
       await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
-  const { available } = await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
+  const { available } = await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
   assert.ok(available > 0 && available < 3 * HOLD);
   await server.waitUntilSettled();
   await grant(1_000_000);
 });
 
 test('a successful call captures the cost of its browser seconds, and its receipt contains the same cost', async () => {
-  const before = await credits();
+  const creditsBefore = await readCredits();
   const { body } = await invoke(server, key, 'browser.content', input);
   const { cost, receipt = '' } = body;
   assert.equal(body.status, 'succeeded');
@@ -84,8 +84,8 @@ test('a successful call captures the cost of its browser seconds, and its receip
   assert.equal(cost.captured, cost.meters.browserSeconds * RATE);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
   assert.deepEqual(Object(verifyReceipt(receipt, { keys }).berth).cost, cost);
-  const after = await eventually('the session to hold nothing', credits, ({ reserved }) => reserved === 0);
-  assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged in addition');
+  const after = await eventually('the session to hold nothing', readCredits, ({ reserved }) => reserved === 0);
+  assert.equal(creditsBefore.balance - after.balance, cost.captured, 'the session is not charged in addition');
 });
 
 test('a call that fails after it has started is charged for its metered usage', async () => {
@@ -97,31 +97,31 @@ test('a call that fails after it has started is charged for its metered usage', 
 
 test('a call in an existing session holds no credit, because the session itself is charged', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
-  const held = await credits();
+  const heldCredits = await readCredits();
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([body.cost.reserved, body.cost.captured], [0, 0]);
-  assert.equal((await credits()).reserved, held.reserved);
+  assert.equal((await readCredits()).reserved, heldCredits.reserved);
   await server.release(id);
 });
 
 test('maxCost limits the hold, and a call that reaches maxCost fails with cost_limit and costs no more than maxCost', async () => {
-  const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE } });
+  const { body, text } = await invoke(server, key, 'browser.content', slow, { extraFields: { maxCost: 2 * RATE } });
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
   assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
-  await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
+  await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
 });
 
 test('a write that reaches maxCost fails with cost_limit, and is charged for its usage', async () => {
-  const { key: writing } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  const { key: writing } = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
   const { body, text } = await invoke(
     ...([server, writing, 'browser.steps', { url: input.url, steps: [{ do: 'sleep', ms: 10_000 }] }] as const),
-    { headers: { 'idempotency-key': 'costly' }, more: { maxCost: 2 * RATE } },
+    { headers: { 'idempotency-key': 'costly' }, extraFields: { maxCost: 2 * RATE } },
   );
   assert.deepEqual([body.status, body.error?.code], ['failed', 'cost_limit'], text);
   assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
-  await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
+  await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
 });
 
 for (const [maxCost, status] of [
@@ -133,18 +133,18 @@ for (const [maxCost, status] of [
   [2 ** 53, 400],
 ] as const)
   test(`a maxCost of ${JSON.stringify(maxCost)} is refused`, async () => {
-    const result = await invoke(server, key, 'browser.content', input, { more: { maxCost } });
+    const result = await invoke(server, key, 'browser.content', input, { extraFields: { maxCost } });
     assert.deepEqual([result.status, result.body.code], [status, 'invalid_request'], result.text);
   });
 
 test('a call that is refused after admission releases its hold', async () => {
-  const before = await credits();
+  const creditsBefore = await readCredits();
   const { status } = await invoke(server, key, 'browser.content', {
     ...{ url: input.url, contextId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' },
   });
   assert.equal(status, 400);
-  const { available, reserved } = await credits();
-  assert.deepEqual({ available, reserved }, { available: before.available, reserved: 0 });
+  const { available, reserved } = await readCredits();
+  assert.deepEqual({ available, reserved }, { available: creditsBefore.available, reserved: 0 });
   const { body } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=2`, { key: token });
   assert.deepEqual(
     body.data.map(({ type }) => type),
@@ -154,13 +154,13 @@ test('a call that is refused after admission releases its hold', async () => {
 
 test('a call that was running when the server was killed is restarted with its original hold, which is released at the end', async () => {
   await grant(1_000_000);
-  const before = await credits();
+  const creditsBefore = await readCredits();
   const hits = pages.hits('/slow');
   const { status, body, text } = await invoke(server, key, 'browser.content', slow, {
     headers: { prefer: 'respond-async' },
   });
   assert.equal(status, 202, text);
-  assert.equal(before.available - (await credits()).available, HOLD);
+  assert.equal(creditsBefore.available - (await readCredits()).available, HOLD);
   await eventually('the page to be requested', () => pages.hits('/slow') > hits);
   await server.restart('SIGKILL');
   const path = agentPath(server, `invocations/${body.id}`);
@@ -168,8 +168,8 @@ test('a call that was running when the server was killed is restarted with its o
   await eventually('the invocation to run again', read, ({ attempts }) => attempts === 2);
   await server.api('POST', `${path}/cancel`, { key });
   const ended = await eventually('the invocation to end', read, ({ endedAt }) => endedAt !== undefined);
-  const after = await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
-  assert.equal(before.available - after.available, ended.cost.captured);
+  const after = await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
+  assert.equal(creditsBefore.available - after.available, ended.cost.captured);
 });
 
 test('usage by operation and usage by key list calls, seconds and cost', async () => {

@@ -6,8 +6,8 @@ import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credi
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -25,9 +25,9 @@ const pages = await openPages({
   '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
 });
 const upstream = await openUpstream();
-const closed = await openUpstream();
-closed.close();
-const hosts = [upstream.host, closed.host, new URL(pages.url).host];
+const closedUpstream = await openUpstream();
+closedUpstream.close();
+const hosts = [upstream.host, closedUpstream.host, new URL(pages.url).host];
 const addresses = hosts.map(host => host.replace(':', '/32:')).join(',');
 const server = await startServer({
   pages,
@@ -39,14 +39,14 @@ const server = await startServer({
   },
 });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const token = await ownerToken(server);
-const { key } = await keyWith(server, {
+const owner = await Owner.open(server);
+const token = await createOwnerToken(server);
+const { key } = await issueAgentKey(server, {
   scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
   grants: ['browser.content', 'orders.cancel', 'orders.read', 'orders.gone'].map(operationId => ({ operationId })),
 });
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
-const credits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
+const readCredits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
 const granted = await server.operate('credits', 'grant', '-', '10', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
 const overlay = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
@@ -54,30 +54,30 @@ assert.equal(overlay.status, 200, overlay.text);
 
 const input = { url: `${pages.url}/plain`, as: 'text' };
 let calls = 0;
-const order = (id: string, orderId: string, more: object = {}) => {
+const callOrder = (id: string, orderId: string, more: object = {}) => {
   calls += 1;
-  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` }, more });
+  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` }, extraFields: more });
 };
-const priced = { price: { microCredits: PRICE } };
-await owner.publish('orders.cancel', cancelOrderOperation(upstream, priced));
+const priceSettings = { price: { microCredits: PRICE } };
+await owner.publish('orders.cancel', cancelOrderOperation(upstream, priceSettings));
 await owner.publish('orders.read', {
-  ...cancelOrderOperation(upstream, { effect: 'read', ...priced }),
+  ...cancelOrderOperation(upstream, { effect: 'read', ...priceSettings }),
   binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}` },
 });
-await owner.publish('orders.gone', cancelOrderOperation(closed, priced));
+await owner.publish('orders.gone', cancelOrderOperation(closedUpstream, priceSettings));
 for (const path of ['/orders/refused', '/orders/broken'])
   upstream.respondTo(path, (_, response) => sendJson(response, path.endsWith('refused') ? 409 : 500, {}));
 
-const released = () => eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
+const waitForRelease = () => eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
 
 test('a successful call of a built-in operation captures its price and its metered usage', async () => {
-  const before = await credits();
+  const creditsBefore = await readCredits();
   const { body, text } = await invoke(server, key, 'browser.content', input);
   assert.equal(body.status, 'succeeded', text);
   assert.equal(body.cost.reserved, HOLD + PRICE);
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE + PRICE);
-  const after = await released();
-  assert.equal(before.balance - after.balance, body.cost.captured);
+  const after = await waitForRelease();
+  assert.equal(creditsBefore.balance - after.balance, body.cost.captured);
 });
 
 test('a failed call of a built-in operation captures its metered usage, but not its price', async () => {
@@ -93,61 +93,67 @@ test('a call in an existing session holds and captures only its price', async ()
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([body.cost.reserved, body.cost.captured], [PRICE, PRICE]);
   await server.release(id);
-  await released();
+  await waitForRelease();
 });
 
 test('maxCost limits the sum of price and metered usage, and a maxCost that does not cover the price and one second is refused', async () => {
   const slow = { url: `${pages.url}/slow` };
-  const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
+  const { body, text } = await invoke(server, key, 'browser.content', slow, {
+    extraFields: { maxCost: 2 * RATE + PRICE },
+  });
   assert.equal(body.error?.code, 'cost_limit', text);
   assert.equal(body.cost.reserved, 2 * RATE + PRICE);
   assert.ok(body.cost.captured <= 2 * RATE + PRICE, String(body.cost.captured));
-  const refused = await invoke(server, key, 'browser.content', input, { more: { maxCost: RATE + PRICE - 1 } });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
-  await released();
+  const refusal = await invoke(server, key, 'browser.content', input, { extraFields: { maxCost: RATE + PRICE - 1 } });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
+  await waitForRelease();
 });
 
 test('the daily cost limit of a key counts the holds of running calls and the actual cost of ended calls', async () => {
-  const limited = await keyWith(server, {
+  const limitedKey = await issueAgentKey(server, {
     grants: [
       { operationId: 'orders.read', maxCostPerDay: 3 * PRICE - 1 },
       { operationId: 'browser.content', maxCostPerDay: HOLD + PRICE },
     ],
   });
-  const reads = Array.from({ length: 5 }, () => invoke(server, limited.key, 'orders.read', { orderId: 'A-1' }));
+  const reads = Array.from({ length: 5 }, () => invoke(server, limitedKey.key, 'orders.read', { orderId: 'A-1' }));
   const responses = await Promise.all(reads);
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 200, 429, 429, 429]);
-  const refused = responses.find(({ status }) => status === 429) ?? assert.fail();
-  assert.equal(refused.body.code, 'spend_limit');
-  const { limit, used, required } = Object(Object(refused.body).details);
+  const refusal = responses.find(({ status }) => status === 429) ?? assert.fail();
+  assert.equal(refusal.body.code, 'spend_limit');
+  const { limit, used, required } = Object(Object(refusal.body).details);
   assert.deepEqual([limit, used, required], [3 * PRICE - 1, 2 * PRICE, PRICE]);
-  assert.ok(Number(refused.headers['retry-after']) > 0);
-  const first = await invoke(server, limited.key, 'browser.content', input);
+  assert.ok(Number(refusal.headers['retry-after']) > 0);
+  const first = await invoke(server, limitedKey.key, 'browser.content', input);
   assert.equal(first.body.status, 'succeeded', first.text);
-  const second = await invoke(server, limited.key, 'browser.content', input);
+  const second = await invoke(server, limitedKey.key, 'browser.content', input);
   assert.deepEqual([second.status, second.body.code], [429, 'spend_limit'], 'the hold exceeds the rest of the limit');
-  const left = HOLD + PRICE - first.body.cost.captured;
-  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: limited.key });
+  const remainingCost = HOLD + PRICE - first.body.cost.captured;
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), {
+    key: limitedKey.key,
+  });
   const remaining = body.data.map(({ id, grant }) => [id, grant.remainingCostToday]);
   assert.deepEqual(remaining, [
-    ['browser.content', left],
+    ['browser.content', remainingCost],
     ['orders.read', PRICE - 1],
   ]);
-  const third = await invoke(server, limited.key, 'browser.content', input, { more: { maxCost: left } });
+  const third = await invoke(server, limitedKey.key, 'browser.content', input, {
+    extraFields: { maxCost: remainingCost },
+  });
   assert.equal(third.body.status, 'succeeded', third.text);
-  await released();
+  await waitForRelease();
 });
 
 test('a call is charged the price at the time of its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
-  const running = invoke(server, key, 'browser.content', slow);
-  await eventually('the price to be held', credits, ({ reserved }) => reserved > 0);
+  const runningCall = invoke(server, key, 'browser.content', slow);
+  await eventually('the price to be held', readCredits, ({ reserved }) => reserved > 0);
   const dearer = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
   assert.equal(dearer.status, 200, dearer.text);
-  const { body } = await running;
+  const { body } = await runningCall;
   assert.equal(body.cost.reserved % RATE, PRICE, 'the price at the start of the call applies');
-  await owner.configure('browser.content', priced, '*');
-  await released();
+  await owner.configure('browser.content', priceSettings, '*');
+  await waitForRelease();
 });
 
 for (const [what, id, orderId, status, captured] of [
@@ -158,12 +164,12 @@ for (const [what, id, orderId, status, captured] of [
   ['a write that was not sent costs nothing', 'orders.gone', 'A-1', 'failed', 0],
 ] as const)
   test(`the price of a call of an HTTP operation: ${what}`, async () => {
-    const before = await credits();
-    const { body, text } = await order(id, orderId);
+    const creditsBefore = await readCredits();
+    const { body, text } = await callOrder(id, orderId);
     assert.equal(body.status, status, text);
     assert.deepEqual([body.cost.reserved, body.cost.captured], [PRICE, captured]);
-    const after = await credits();
-    assert.deepEqual([before.balance - after.balance, after.reserved], [captured, 0]);
+    const after = await readCredits();
+    assert.deepEqual([creditsBefore.balance - after.balance, after.reserved], [captured, 0]);
     const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=2`, { key: token });
     assert.deepEqual(
       entries.data.map(({ type }) => type),
@@ -172,8 +178,8 @@ for (const [what, id, orderId, status, captured] of [
   });
 
 test('usage by key includes a key that has calls but no sessions, and omits a key without calls', async () => {
-  const { id } = await keyWith(server, { name: 'unused', grants: [{ operationId: 'orders.read' }] });
-  const one = await keyWith(server, { name: 'reads only', grants: [{ operationId: 'orders.read' }] });
+  const { id } = await issueAgentKey(server, { name: 'unused', grants: [{ operationId: 'orders.read' }] });
+  const one = await issueAgentKey(server, { name: 'reads only', grants: [{ operationId: 'orders.read' }] });
   await invoke(server, one.key, 'orders.read', { orderId: 'A-1' });
   const { body } = await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=key`, { key: token });
   const { name, calls, cost } = body.data.find(({ of }) => of === one.id) ?? assert.fail();
@@ -182,18 +188,18 @@ test('usage by key includes a key that has calls but no sessions, and omits a ke
 });
 
 test('a maxCost below the price of an HTTP operation is refused, and no request is sent', async () => {
-  const sent = upstream.received().length;
-  const { status, body, text } = await order('orders.cancel', 'A-2', { maxCost: PRICE - 1 });
+  const requestsBefore = upstream.receivedRequests().length;
+  const { status, body, text } = await callOrder('orders.cancel', 'A-2', { maxCost: PRICE - 1 });
   assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
-  assert.equal(upstream.received().length, sent);
+  assert.equal(upstream.receivedRequests().length, requestsBefore);
 });
 
 test('the price of a write whose effect is unknown stays held', async () => {
-  const before = await credits();
-  const { body, text } = await order('orders.cancel', 'broken');
+  const creditsBefore = await readCredits();
+  const { body, text } = await callOrder('orders.cancel', 'broken');
   assert.deepEqual([body.status, body.cost.captured], ['ambiguous', 0], text);
-  const after = await credits();
-  assert.deepEqual([after.reserved - before.reserved, after.balance], [PRICE, before.balance]);
+  const after = await readCredits();
+  assert.deepEqual([after.reserved - creditsBefore.reserved, after.balance], [PRICE, creditsBefore.balance]);
   const held = after.reservations.find(({ purpose }) => purpose.id === body.id);
   const days = (Date.parse(held?.expiresAt ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
   assert.equal(Math.round(days), 30);

@@ -9,11 +9,11 @@ import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credi
 import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
@@ -29,10 +29,10 @@ const server = await startServer({
   pages,
   env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_REGISTRATION: 'open' },
 });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 
-const credits = async (): Promise<Credits> => {
+const readCredits = async (): Promise<Credits> => {
   const { status, body, text } = await server.api<Credits>('GET', CREDITS, { key: token });
   assert.equal(status, 200, text);
   return body;
@@ -49,18 +49,18 @@ const secondsOf = ({ startedAt, endedAt }: Session): number =>
   Math.ceil((Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000);
 
 /** The cost of the traffic that Chromium itself may cause. */
-const TRAFFIC_MAX = 5 * RATE_MEGABYTE;
+const TRAFFIC_COST_MAX = 5 * RATE_MEGABYTE;
 
 test('a create without credit is refused with 402, starts no session and holds no credit', async () => {
   for (const headers of [{}, { prefer: 'wait=50' }]) {
-    const refused = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
-    assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
-    assert.deepEqual(refused.body.details, { required: HOLD, available: 0, unit: 'microcredit' });
-    assert.equal(refused.headers['x-should-retry'], 'false');
+    const refusal = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
+    assert.deepEqual([refusal.status, refusal.body.code], [402, 'insufficient_credit'], refusal.text);
+    assert.deepEqual(refusal.body.details, { required: HOLD, available: 0, unit: 'microcredit' });
+    assert.equal(refusal.headers['x-should-retry'], 'false');
   }
   const { body } = await server.api<Session[]>('GET', '/v1/browsers/sessions');
   assert.deepEqual(body, []);
-  const { available, reserved, enforced, rates } = await credits();
+  const { available, reserved, enforced, rates } = await readCredits();
   assert.deepEqual({ available, reserved, enforced }, { available: 0, reserved: 0, enforced: true });
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
@@ -68,29 +68,35 @@ test('a create without credit is refused with 402, starts no session and holds n
 test('a create holds the price of five minutes, and the session is charged by the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
-  const held = await credits();
-  assert.deepEqual([held.reserved, held.available, held.balance], [HOLD, 1_000_000 - HOLD, 1_000_000]);
-  const [reservation] = held.reservations;
+  const heldCredits = await readCredits();
+  assert.deepEqual(
+    [heldCredits.reserved, heldCredits.available, heldCredits.balance],
+    [HOLD, 1_000_000 - HOLD, 1_000_000],
+  );
+  const [reservation] = heldCredits.reservations;
   assert.deepEqual(reservation?.purpose, { kind: 'session', id });
   await server.advance(37_300);
-  const ended = await server.release(id);
-  const seconds = secondsOf(ended);
-  const used = 1_000_000 - (await credits()).balance;
+  const endedSession = await server.release(id);
+  const seconds = secondsOf(endedSession);
+  const usedCredit = 1_000_000 - (await readCredits()).balance;
   assert.ok(seconds >= 37, `${seconds}`);
-  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
-  const { reserved, reservations, thisApplication } = await credits();
+  assert.ok(
+    usedCredit >= seconds * RATE && usedCredit <= seconds * RATE + TRAFFIC_COST_MAX,
+    `${usedCredit} for ${seconds} s`,
+  );
+  const { reserved, reservations, thisApplication } = await readCredits();
   assert.deepEqual([reserved, reservations, thisApplication.reserved], [0, [], 0]);
-  assert.equal(thisApplication.capturedThisMonth, used);
+  assert.equal(thisApplication.capturedThisMonth, usedCredit);
 });
 
 test('a session with a time limit below five minutes holds credit only for its time limit', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
-  assert.equal((await credits()).reserved, 60 * RATE + 10 * RATE_MEGABYTE);
+  assert.equal((await readCredits()).reserved, 60 * RATE + 10 * RATE_MEGABYTE);
   await server.release(id);
 });
 
 test('each minute the usage, including network traffic, is captured and the hold is extended', async () => {
-  const before = (await credits()).balance;
+  const balanceBefore = (await readCredits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -101,19 +107,19 @@ test('each minute the usage, including network traffic, is captured and the hold
   );
   await browser.close();
   await server.advance(MINUTE_MS + 6_000);
-  const held = await eventually('the minute to be captured', credits, ({ reservations }) => {
+  const heldCredits = await eventually('the minute to be captured', readCredits, ({ reservations }) => {
     const [{ captured = 0 } = {}] = reservations;
     return captured >= 60 * RATE;
   });
-  const [{ amount = 0, captured = 0 } = {}] = held.reservations;
+  const [{ amount = 0, captured = 0 } = {}] = heldCredits.reservations;
   assert.ok(amount - captured >= HOLD && amount - captured <= HOLD + RATE, `${amount} - ${captured}`);
   await server.release(id);
-  const ended = await server.read(id);
-  const seconds = secondsOf(ended);
-  const bytes = (ended.usage?.bytesReceived ?? 0) + (ended.usage?.bytesSent ?? 0);
+  const endedSession = await server.read(id);
+  const seconds = secondsOf(endedSession);
+  const bytes = (endedSession.usage?.bytesReceived ?? 0) + (endedSession.usage?.bytesSent ?? 0);
   assert.ok(bytes > BIG_BYTES);
-  const traffic = Math.ceil((bytes * RATE_MEGABYTE) / 1_000_000);
-  assert.equal(before - (await credits()).balance, seconds * RATE + traffic);
+  const trafficCost = Math.ceil((bytes * RATE_MEGABYTE) / 1_000_000);
+  assert.equal(balanceBefore - (await readCredits()).balance, seconds * RATE + trafficCost);
 });
 
 test('a session whose hold cannot be extended gets a warning a minute in advance, and then ends with credit_exhausted', async () => {
@@ -122,53 +128,59 @@ test('a session whose hold cannot be extended gets a warning a minute in advance
     env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
   });
   const path = `/v1/applications/${lowCreditServer.applicationId}/credits`;
-  const key = await ownerToken(lowCreditServer);
+  const key = await createOwnerToken(lowCreditServer);
   await grant(HOLD + 30_000, lowCreditServer);
   const { id } = await lowCreditServer.createSession({ keepAlive: true });
   const isNoticed = async (): Promise<boolean> => {
     await lowCreditServer.advance(10_000);
-    return (await eventsOf(lowCreditServer, id, 'session.credit_low')).length > 0;
+    return (await listEvents(lowCreditServer, id, 'session.credit_low')).length > 0;
   };
   await eventually('the notice', isNoticed);
   assert.equal((await lowCreditServer.read(id)).status, 'RUNNING');
-  const later = async (): Promise<Session> => {
+  const advanceAndRead = async (): Promise<Session> => {
     await lowCreditServer.advance(10_000);
     return lowCreditServer.read(id);
   };
-  const ended = await eventually('the session to end', later, ({ endedAt }) => endedAt !== undefined);
-  assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'credit_exhausted']);
-  const [notice] = await eventsOf(lowCreditServer, id, 'session.credit_low');
-  const [decided] = await eventsOf(lowCreditServer, id, 'session.end_decided');
+  const endedSession = await eventually('the session to end', advanceAndRead, ({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['ERROR', 'credit_exhausted']);
+  const [notice] = await listEvents(lowCreditServer, id, 'session.credit_low');
+  const [decided] = await listEvents(lowCreditServer, id, 'session.end_decided');
   const noticeMs = Date.parse(decided?.time ?? '') - Date.parse(notice?.time ?? '');
   assert.ok(noticeMs >= MINUTE_MS, `${noticeMs} ms of notice`);
-  assert.equal((await eventsOf(lowCreditServer, id, 'credit.exhausted')).length, 1);
-  assert.equal((await eventsOf(lowCreditServer, id, 'credit.low')).length, 1);
+  assert.equal((await listEvents(lowCreditServer, id, 'credit.exhausted')).length, 1);
+  assert.equal((await listEvents(lowCreditServer, id, 'credit.low')).length, 1);
   const { reserved, balance } = (await lowCreditServer.api<Credits>('GET', path, { key })).body;
   assert.equal(reserved, 0);
-  const [used, seconds] = [HOLD + 30_000 - balance, secondsOf(ended)];
-  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
+  const [usedCredit, seconds] = [HOLD + 30_000 - balance, secondsOf(endedSession)];
+  assert.ok(
+    usedCredit >= seconds * RATE && usedCredit <= seconds * RATE + TRAFFIC_COST_MAX,
+    `${usedCredit} for ${seconds} s`,
+  );
 });
 
 test('a session is still metered after its server was killed', async () => {
   await grant(5_000_000);
-  const before = (await credits()).balance;
+  const balanceBefore = (await readCredits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
   await server.restart('SIGKILL');
   await server.advance(2 * MINUTE_MS);
-  const [{ purpose } = { purpose: undefined }] = (await credits()).reservations;
+  const [{ purpose } = { purpose: undefined }] = (await readCredits()).reservations;
   assert.equal(purpose?.id, id, 'the hold outlives the server');
-  const ended = await server.release(id);
-  const used = before - (await credits()).balance;
-  const seconds = secondsOf(ended);
-  assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
-  assert.equal((await credits()).reserved, 0);
+  const endedSession = await server.release(id);
+  const usedCredit = balanceBefore - (await readCredits()).balance;
+  const seconds = secondsOf(endedSession);
+  assert.ok(
+    usedCredit >= seconds * RATE && usedCredit <= seconds * RATE + TRAFFIC_COST_MAX,
+    `${usedCredit} for ${seconds} s`,
+  );
+  assert.equal((await readCredits()).reserved, 0);
 });
 
 test('a session whose browser died while the server was down is charged up to the last metering', async () => {
-  const before = (await credits()).balance;
+  const balanceBefore = (await readCredits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
   await server.advance(MINUTE_MS + 6_000);
-  const metered = await eventually('the minute to be captured', credits, ({ reservations }) => {
+  const meteredCredits = await eventually('the minute to be captured', readCredits, ({ reservations }) => {
     const [{ captured = 0 } = {}] = reservations;
     return captured >= 60 * RATE;
   });
@@ -176,11 +188,11 @@ test('a session whose browser died while the server was down is charged up to th
   killBox(server.dataDir, id);
   await server.start();
   assert.equal((await server.waitUntilEnded(id)).endReason, 'service_restart');
-  const { reserved, balance } = await credits();
-  const [{ captured = 0 } = {}] = metered.reservations;
-  const used = before - balance;
+  const { reserved, balance } = await readCredits();
+  const [{ captured = 0 } = {}] = meteredCredits.reservations;
+  const usedCredit = balanceBefore - balance;
   assert.equal(reserved, 0);
-  assert.ok(used >= captured && used <= captured + TRAFFIC_MAX, `${used} of ${captured}`);
+  assert.ok(usedCredit >= captured && usedCredit <= captured + TRAFFIC_COST_MAX, `${usedCredit} of ${captured}`);
 });
 
 test('credit entries, usage and the command line show the same amounts', async () => {
@@ -190,7 +202,7 @@ test('credit entries, usage and the command line show the same amounts', async (
     assert.equal(sum, 0);
   }
   const captured = entries.data.reduce((sum, { legs }) => sum + legs.revenue, 0);
-  assert.equal(captured, (await credits()).thisApplication.capturedThisMonth);
+  assert.equal(captured, (await readCredits()).thisApplication.capturedThisMonth);
   const { body: holds } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?type=hold&limit=2`, {
     key: token,
   });
@@ -210,7 +222,7 @@ test('credit entries, usage and the command line show the same amounts', async (
   }
   const { stdout } = await server.operate('credits', 'show', '--json');
   const shown = JSON.parse(stdout);
-  assert.equal(shown.available, (await credits()).available);
+  assert.equal(shown.available, (await readCredits()).available);
   const { stdout: audit } = await server.operate('audit', 'list', '--json');
   const granted = JSON.parse(audit).find(({ action }: { action: string }) => action === 'credit.granted');
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });

@@ -5,32 +5,32 @@ import { after, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const DAY_S = 24 * 3600;
-const COUNT_MS = 5_000;
+const COUNT_INTERVAL_MS = 5_000;
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
 const server = await startServer({ clock: 'test', pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const token = await ownerToken(server);
-const opened: Browser[] = [];
-after(() => Promise.all(opened.map(browser => browser.close().catch(() => {}))));
+const token = await createOwnerToken(server);
+const openedBrowsers: Browser[] = [];
+after(() => Promise.all(openedBrowsers.map(browser => browser.close().catch(() => {}))));
 
-const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.egressBytesPerDay;
+const readUsedBytes = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.egressBytesPerDay;
 const advanceAndReadUsedBytes = async (): Promise<number> => {
-  await server.advance(COUNT_MS);
-  return used();
+  await server.advance(COUNT_INTERVAL_MS);
+  return readUsedBytes();
 };
 const waitForCountedBytes = (minBytes: number): Promise<number> =>
   eventually('the bytes to be counted', advanceAndReadUsedBytes, bytes => bytes >= minBytes);
 
 async function download(session: CreatedSession): Promise<void> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
-  opened.push(browser);
+  openedBrowsers.push(browser);
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(`${pages.a}/plain`);
   await page
@@ -41,11 +41,11 @@ async function download(session: CreatedSession): Promise<void> {
 test('the bytes of all sessions are counted, and the count is kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
-  const before = await waitForCountedBytes(BIG_BYTES);
+  const bytesBefore = await waitForCountedBytes(BIG_BYTES);
   await server.restart('SIGKILL');
-  assert.ok((await used()) >= before);
+  assert.ok((await readUsedBytes()) >= bytesBefore);
   await download(session);
-  const both = await waitForCountedBytes(before + BIG_BYTES);
+  const both = await waitForCountedBytes(bytesBefore + BIG_BYTES);
   await server.release(session.id);
   assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
 });
@@ -53,7 +53,7 @@ test('the bytes of all sessions are counted, and the count is kept when the serv
 test('when the daily bytes are used up, sessions end, and creates are refused until the next day', async () => {
   const first = await server.createSession({ keepAlive: true });
   const second = await server.createSession({ keepAlive: true });
-  const limit = (await used()) + BIG_BYTES / 2;
+  const limit = (await readUsedBytes()) + BIG_BYTES / 2;
   await setLimits(server, token, { egressBytesPerDay: limit });
   await download(first);
   await waitForCountedBytes(limit);
@@ -64,16 +64,16 @@ test('when the daily bytes are used up, sessions end, and creates are refused un
     assert.equal(decided?.detail.detail, `the application used up its egressBytesPerDay (${limit})`);
   }
   for (const headers of [{}, { prefer: 'wait=50' }]) {
-    const refused = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
-    assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
-    assert.match(refused.body.message, /egressBytesPerDay/);
-    const { retryAfterSeconds, ...details } = refused.body.details ?? {};
-    assert.deepEqual(details, { limit, used: await used(), scope: 'application' });
-    assert.equal(refused.headers['retry-after'], String(retryAfterSeconds));
+    const refusal = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
+    assert.deepEqual([refusal.status, refusal.body.code], [429, 'rate_limited']);
+    assert.match(refusal.body.message, /egressBytesPerDay/);
+    const { retryAfterSeconds, ...details } = refusal.body.details ?? {};
+    assert.deepEqual(details, { limit, used: await readUsedBytes(), scope: 'application' });
+    assert.equal(refusal.headers['retry-after'], String(retryAfterSeconds));
     assert.ok(Number(retryAfterSeconds) > 0 && Number(retryAfterSeconds) <= DAY_S, `${retryAfterSeconds}`);
   }
   await server.advance(DAY_S * 1000);
-  assert.equal(await used(), 0);
+  assert.equal(await readUsedBytes(), 0);
   const { id } = await server.createSession();
   assert.equal((await server.release(id)).status, 'COMPLETED');
 });

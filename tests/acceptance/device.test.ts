@@ -7,13 +7,13 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import { type CollectedToken, DEVICE_GRANT_TYPE, type DeviceState, type StartedDevice } from '../../contract/device.ts';
 import type { Token } from '../../contract/tokens.ts';
-import { DEVICE_TOKENS, DeviceFixture, START } from '../harness/device.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { AUTHORIZATIONS, DEVICE_TOKENS, DeviceFixture } from '../harness/device.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test' });
-const devices = await DeviceFixture.of(server);
+const devices = await DeviceFixture.open(server);
 
 const REVOKE = '/v1/account/tokens/revoke';
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -39,9 +39,9 @@ test('openid-client discovers the service, waits for the approval, and revokes i
   const started = await client.initiateDeviceAuthorization(configuration, { scope: 'applications:read keys:write' });
   assert.equal(started.verification_uri, `${server.url}/device`);
   assert.equal(started.verification_uri_complete, `${server.url}/device#${started.user_code}`);
-  const polling = client.pollDeviceAuthorizationGrant(configuration, started);
+  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, started);
   await devices.approve(started);
-  const tokens = await polling;
+  const tokens = await tokenPoll;
   assert.match(tokens.access_token, /^bdt_/);
   assert.equal(tokens.token_type, 'bearer');
   assert.equal(tokens.scope, 'applications:read keys:write');
@@ -54,35 +54,39 @@ test('openid-client discovers the service, waits for the approval, and revokes i
 test('openid-client gets an error when the request is denied', async () => {
   const configuration = await discoverServer();
   const started = await client.initiateDeviceAuthorization(configuration, {});
-  const polling = client.pollDeviceAuthorizationGrant(configuration, started);
-  const refused = assert.rejects(polling, { error: 'access_denied', status: 400 });
+  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, started);
+  const pollRefusal = assert.rejects(tokenPoll, { error: 'access_denied', status: 400 });
   await devices.read(devices.owner, started.user_code);
   const denied = await devices.decide(devices.owner, started.user_code, { decision: 'deny' });
   assert.deepEqual([denied.status, denied.body.status], [200, 'denied']);
-  await refused;
+  await pollRefusal;
 });
 
 // ---- raw requests, as JSON and as forms -----------------------------------------------------------------------------
 
 test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
-  const asForm = await devices.sendWithoutCredential<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
-  assert.equal(asForm.status, 200, asForm.text);
-  assert.equal(asForm.headers['cache-control'], 'no-store');
-  const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = asForm.body;
+  const formStart = await devices.sendWithoutCredential<StartedDevice>(
+    AUTHORIZATIONS,
+    form({ client_id: 'my-agent' }),
+    FORM,
+  );
+  assert.equal(formStart.status, 200, formStart.text);
+  assert.equal(formStart.headers['cache-control'], 'no-store');
+  const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = formStart.body;
   assert.match(userCode, /^[BCDFGHJKLMNPQRSTVWXZ2-9]{4}-[BCDFGHJKLMNPQRSTVWXZ2-9]{4}$/);
   assert.match(deviceCode, /^bdc_[A-Za-z0-9_-]{49}$/);
   assert.deepEqual([interval, expiresIn], [5, 600]);
   assert.ok(userCode);
-  await devices.approve(asForm.body);
-  const token = await devices.collectToken(asForm.body);
+  await devices.approve(formStart.body);
+  const token = await devices.collectToken(formStart.body);
   assert.equal(token.scope, 'applications:read keys:write');
   assert.deepEqual(token.application_ids, [server.applicationId]);
 
-  const asJson = await devices.start();
-  await devices.approve(asJson);
+  const jsonStart = await devices.start();
+  await devices.approve(jsonStart);
   const fields = {
     grant_type: DEVICE_GRANT_TYPE,
-    device_code: asJson.device_code,
+    device_code: jsonStart.device_code,
     client_id: 'my-agent',
     unknown: 'x',
   };
@@ -93,8 +97,8 @@ test('a start request returns 200 for a form and 201 for JSON, and the token can
 
 test('a person who enters the code sees the program name, the requested scopes and the network address', async () => {
   const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
-  const typed = started.user_code.toLowerCase().replace('-', '%20-');
-  const { status, body, text } = await devices.read(devices.owner, typed);
+  const typedCode = started.user_code.toLowerCase().replace('-', '%20-');
+  const { status, body, text } = await devices.read(devices.owner, typedCode);
   assert.equal(status, 200, text);
   assert.equal(body.id, started.id);
   assert.equal(body.status, 'claimed');
@@ -114,11 +118,11 @@ test('the token is a developer token that is valid for eight hours and has only 
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
   const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collectToken(started);
   assert.deepEqual([scope, expiresIn], ['applications:read keys:write', 28_800]);
-  const current = await server.api<Token>('GET', '/v1/account/tokens/current', { key: token });
-  assert.equal(current.body.id, id);
-  assert.equal(current.body.kind, 'developer');
-  assert.equal(current.body.name, 'laptop');
-  assert.deepEqual(current.body.applicationIds, [server.applicationId]);
+  const currentResponse = await server.api<Token>('GET', '/v1/account/tokens/current', { key: token });
+  assert.equal(currentResponse.body.id, id);
+  assert.equal(currentResponse.body.kind, 'developer');
+  assert.equal(currentResponse.body.name, 'laptop');
+  assert.deepEqual(currentResponse.body.applicationIds, [server.applicationId]);
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
   assert.equal((await server.api('POST', keys, { key: token, body: { name: 'from a device' } })).status, 201);
   assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}/audit`, { key: token })).status, 403);
@@ -151,7 +155,7 @@ test('the codes of an authorization expire after ten minutes, even if the reques
   await devices.approve(approved);
   await server.advance(601_000);
   for (const started of [pending, approved]) assert.equal((await devices.collect(started)).body.error, 'expired_token');
-  const person = await devices.freshOwner();
+  const person = await devices.signInOwner();
   assert.equal((await devices.read(person, pending.user_code)).status, 404);
 });
 
@@ -170,12 +174,12 @@ test('a token request requires the verifier if the authorization has a code chal
 
 test('OAuth errors have the fields of RFC 6749 and the fields of other API errors', async () => {
   const started = await devices.start();
-  const asked: ReadonlyArray<readonly [string, string, object]> = [
-    [START, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
-    [START, 'invalid_target', { client_id: 'my-agent', resource: 'https://elsewhere.example' }],
-    [START, 'invalid_request', {}],
-    [START, 'invalid_request', { client_id: 'my agent' }],
-    [START, 'invalid_request', { client_id: 'my-agent', code_challenge: 'x'.repeat(43) }],
+  const cases: ReadonlyArray<readonly [string, string, object]> = [
+    [AUTHORIZATIONS, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
+    [AUTHORIZATIONS, 'invalid_target', { client_id: 'my-agent', resource: 'https://elsewhere.example' }],
+    [AUTHORIZATIONS, 'invalid_request', {}],
+    [AUTHORIZATIONS, 'invalid_request', { client_id: 'my agent' }],
+    [AUTHORIZATIONS, 'invalid_request', { client_id: 'my-agent', code_challenge: 'x'.repeat(43) }],
     [DEVICE_TOKENS, 'unsupported_grant_type', { grant_type: 'refresh_token', client_id: 'my-agent' }],
     [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT_TYPE, device_code: started.device_code }],
     [
@@ -186,7 +190,7 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
     [DEVICE_TOKENS, 'invalid_grant', { grant_type: DEVICE_GRANT_TYPE, device_code: 'bdc_x', client_id: 'my-agent' }],
     [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT_TYPE, client_id: 'my-agent' }],
   ];
-  for (const [path, error, body] of asked) {
+  for (const [path, error, body] of cases) {
     const response = await devices.sendWithoutCredential(path, body);
     assert.deepEqual([response.status, response.body.error, response.body.code], [400, error, error], response.text);
     assert.match(response.body.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
@@ -196,21 +200,21 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
 
 test('a decision cannot be changed, and a denial needs no recent proof', async () => {
   const started = await devices.start();
-  await devices.freshOwner();
+  await devices.signInOwner();
   await server.advance(301_000);
   const { owner } = devices;
   assert.equal((await devices.read(owner, started.user_code)).status, 200);
   const unproved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
   assert.deepEqual([unproved.status, unproved.body.code], [401, 'insufficient_user_authentication']);
   assert.equal((await devices.decide(owner, started.user_code, { decision: 'deny' })).status, 200);
-  const again = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
+  const again = await devices.decide<ErrorBody>(await devices.signInOwner(), started.user_code, devices.approval);
   assert.deepEqual([again.status, again.body.code], [409, 'already_decided']);
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
 test('an authorization request that nobody has read can be denied, but not approved', async () => {
   const started = await devices.start();
-  const owner = await devices.freshOwner();
+  const owner = await devices.signInOwner();
   const approved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
   assert.deepEqual([approved.status, approved.body.code], [404, 'not_found']);
   const denied = await devices.decide(owner, started.user_code, { decision: 'deny' });
@@ -221,7 +225,7 @@ test('an authorization request that nobody has read can be denied, but not appro
 // ---- the state of an authorization ----------------------------------------------------------------------------------
 
 const stateOf = (started: StartedDevice, query = '') =>
-  server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
+  server.api<DeviceState>('GET', `${AUTHORIZATIONS}/${started.id}${query}`, { key: started.device_code });
 
 test('a program can wait until the state of its authorization changes', async () => {
   const started = await devices.start();
@@ -231,15 +235,15 @@ test('a program can wait until the state of its authorization changes', async ()
   assert.ok(state.body.expiresIn > 590 && state.body.expiresIn <= 600);
   const soon = await stateOf(started);
   assert.deepEqual([soon.status, soon.headers['retry-after']], [429, '5']);
-  const waiting = stateOf(started, '?wait=55&since=pending');
-  assert.equal((await devices.read(await devices.freshOwner(), started.user_code)).status, 200);
-  assert.equal((await waiting).body.status, 'claimed');
-  const expiring = stateOf(started, '?wait=55');
+  const changedState = stateOf(started, '?wait=55&since=pending');
+  assert.equal((await devices.read(await devices.signInOwner(), started.user_code)).status, 200);
+  assert.equal((await changedState).body.status, 'claimed');
+  const unchangedState = stateOf(started, '?wait=55');
   const ended = { is: false };
-  void expiring.then(() => Object.assign(ended, { is: true }));
-  const later = () => server.advance(5_000).then(() => ended.is);
-  await eventually('the wait to end', later, Boolean);
-  assert.equal((await expiring).body.status, 'claimed', 'nothing has changed until the end of the wait');
+  void unchangedState.then(() => Object.assign(ended, { is: true }));
+  const advanceAndCheck = () => server.advance(5_000).then(() => ended.is);
+  await eventually('the wait to end', advanceAndCheck, Boolean);
+  assert.equal((await unchangedState).body.status, 'claimed', 'nothing has changed until the end of the wait');
   await server.advance(600_000);
   assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
 });
@@ -255,16 +259,16 @@ test('the row of a device authorization is removed a day after its codes expire'
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
 test('a token can be revoked by its value, sent as JSON or as a form, and a revocation of an unknown token returns 200', async () => {
-  const owner = await ownerToken(server);
+  const owner = await createOwnerToken(server);
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
   assert.equal(await statusWith(body.token), 200);
-  const revoked = await devices.sendWithoutCredential(
+  const revokeResponse = await devices.sendWithoutCredential(
     REVOKE,
     form({ token: body.token, token_type_hint: 'access_token' }),
     FORM,
   );
-  assert.deepEqual([revoked.status, revoked.text], [200, '']);
+  assert.deepEqual([revokeResponse.status, revokeResponse.text], [200, '']);
   assert.equal(await statusWith(body.token), 401);
   for (const token of [body.token, 'nonsense', server.key])
     assert.equal((await devices.sendWithoutCredential(REVOKE, { token })).status, 200);
@@ -273,7 +277,7 @@ test('a token can be revoked by its value, sent as JSON or as a form, and a revo
 });
 
 test('the audit log records the approval of a device with the account and its human session', async () => {
-  const owner = await ownerToken(server);
+  const owner = await createOwnerToken(server);
   const started = await devices.start();
   await devices.approve(started);
   await devices.collectToken(started);
@@ -291,11 +295,12 @@ test('a token without applications but with applications:write can create one ap
   const { access_token: key, application_ids: ids } = await devices.collectToken(started);
   assert.deepEqual(ids, []);
   assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}`, { key })).status, 404);
-  const create = () => server.api<Application>('POST', '/v1/applications', { key, body: { name: 'By an agent' } });
-  const created = await Promise.all(Array.from({ length: 10 }, create));
-  const made = created.filter(({ status }) => status === 201);
-  assert.deepEqual([made.length, created.filter(({ status }) => status === 403).length], [1, 9]);
-  const id = made[0]?.body.id;
+  const createApplication = () =>
+    server.api<Application>('POST', '/v1/applications', { key, body: { name: 'By an agent' } });
+  const createResponses = await Promise.all(Array.from({ length: 10 }, createApplication));
+  const successes = createResponses.filter(({ status }) => status === 201);
+  assert.deepEqual([successes.length, createResponses.filter(({ status }) => status === 403).length], [1, 9]);
+  const id = successes[0]?.body.id;
   const keys = { key, body: { name: 'first' } };
   assert.equal((await server.api('POST', `/v1/applications/${id}/agent-keys`, keys)).status, 201);
   const listed = await server.api<ApplicationPage>('GET', '/v1/applications', { key });
@@ -303,5 +308,5 @@ test('a token without applications but with applications:write can create one ap
     listed.body.data.map(one => one.id),
     [id],
   );
-  assert.equal((await create()).status, 403);
+  assert.equal((await createApplication()).status, 403);
 });

@@ -4,22 +4,23 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
+import { DESKTOP, ensureConsoleBuilt, findConsoleLink, openWatchedPage, visitSessions } from '../harness/console.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { sendRequest } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
-const FRAMED = '<!doctype html><title>Framed</title><p>outside</p><iframe src="http://b.test:PORT/inner"></iframe>';
+const FRAMED_PAGE =
+  '<!doctype html><title>Framed</title><p>outside</p><iframe src="http://b.test:PORT/inner"></iframe>';
 const pages = await openPages({
   '/known': `<!doctype html><title>Known</title><h1>A known heading</h1><script>console.log('a known message')</script>`,
   '/inner': '<!doctype html><title>Inner</title><p>inside</p>',
 });
-pages.set('/framed', FRAMED.replace('PORT', String(pages.port)));
+pages.set('/framed', FRAMED_PAGE.replace('PORT', String(pages.port)));
 await ensureConsoleBuilt();
 const server = await startServer({ pages });
 
@@ -59,7 +60,7 @@ function socketOf(link: string): string {
 
 test('the Elements and Console panels show a jailed page while its agent continues to work', async () => {
   const { session, page, link, end } = await openSessionWithDevtools();
-  const watched = await openWatchedPage(DESK, server.url);
+  const watched = await openWatchedPage(DESKTOP, server.url);
   const { page: view } = watched;
   await view.goto(link);
   await view.getByText('A known heading').first().waitFor();
@@ -79,7 +80,7 @@ test('the Elements and Console panels show a jailed page while its agent continu
   assert.equal(await page.textContent('h1'), 'Next');
   const told = await eventually(
     'the events of the DevTools connection',
-    async () => (await eventsOf(server, session.id)).filter(({ type }) => type.startsWith('devtools.')),
+    async () => (await listEvents(server, session.id)).filter(({ type }) => type.startsWith('devtools.')),
     events => events.length === 2,
   );
   assert.deepEqual(
@@ -96,7 +97,7 @@ test('the Elements and Console panels show a jailed page while its agent continu
 
 test('the live view links to DevTools for viewers who may take control', async () => {
   const { session, end } = await openSessionWithDevtools();
-  const watched = await openWatchedPage(DESK, server.url);
+  const watched = await openWatchedPage(DESKTOP, server.url);
   const { debuggerUrl } = await linksOf(session.id);
   await watched.page.goto(debuggerUrl);
   const link = watched.page.getByRole('link', { name: 'DevTools' });
@@ -112,13 +113,13 @@ test('the live view links to DevTools for viewers who may take control', async (
 });
 
 test('the live tab of the console opens DevTools with one click', () =>
-  visitSessions(server, consoleLink(server), DESK, async ({ page: consolePage }) => {
+  visitSessions(server, findConsoleLink(server), DESKTOP, async ({ page: consolePage }) => {
     const { session, end } = await openSessionWithDevtools();
     await consolePage.getByRole('link', { name: session.id }).click();
-    const opened = consolePage.waitForEvent('popup');
+    const whenOpened = consolePage.waitForEvent('popup');
     const view = consolePage.frameLocator('iframe[title="Live view of the session"]');
     await view.getByRole('link', { name: 'DevTools' }).click();
-    const devtools = await opened;
+    const devtools = await whenOpened;
     await devtools.getByRole('tree', { name: 'Page DOM' }).getByText('A known heading').first().waitFor();
     await devtools.close();
     await end();
@@ -126,13 +127,13 @@ test('the live tab of the console opens DevTools with one click', () =>
 
 test('the DevTools files can be cached forever, and their content security policy allows only these files and the socket', async () => {
   const { link, end } = await openSessionWithDevtools();
-  const first = await sendRequest(link, {});
-  assert.equal(first.status, 302);
-  const location = String(first.headers.location);
-  const front = await sendRequest(server.url + location, {});
-  assert.equal(front.status, 200);
-  assert.match(String(front.headers['cache-control']), /immutable/);
-  const policy = String(front.headers['content-security-policy']);
+  const redirect = await sendRequest(link, {});
+  assert.equal(redirect.status, 302);
+  const location = String(redirect.headers.location);
+  const frontResponse = await sendRequest(server.url + location, {});
+  assert.equal(frontResponse.status, 200);
+  assert.match(String(frontResponse.headers['cache-control']), /immutable/);
+  const policy = String(frontResponse.headers['content-security-policy']);
   const files = `${server.url}/devtools/`;
   assert.deepEqual(policy.split('; '), [
     "default-src 'none'",
@@ -152,22 +153,22 @@ test('the DevTools files can be cached forever, and their content security polic
 
 test('DevTools cannot be opened with a view-only, altered or revoked address', async () => {
   const { session, link, end } = await openSessionWithDevtools();
-  const watching = await linksOf(session.id, '?readOnly=true');
-  const view = watching.pages[0];
+  const viewLinks = await linksOf(session.id, '?readOnly=true');
+  const view = viewLinks.pages[0];
   assert.equal(view?.devtoolsUrl, undefined);
   const urlWithViewToken = new URL(link);
   urlWithViewToken.searchParams.set('token', new URL(view?.debuggerUrl ?? '').searchParams.get('token') ?? '');
-  const altered = new URL(link);
-  altered.searchParams.set('token', `${altered.searchParams.get('token')?.slice(0, -3)}abc`);
+  const alteredUrl = new URL(link);
+  alteredUrl.searchParams.set('token', `${alteredUrl.searchParams.get('token')?.slice(0, -3)}abc`);
   const elsewhere = new URL(link);
   elsewhere.searchParams.set('page', 'F'.repeat(32));
-  for (const url of [urlWithViewToken.href, altered.href, elsewhere.href]) {
+  for (const url of [urlWithViewToken.href, alteredUrl.href, elsewhere.href]) {
     assert.equal((await sendRequest(url, {})).status, 403, url);
-    assert.equal((await refusedUpgrade(socketOf(url))).status, 403);
+    assert.equal((await expectUpgradeRefusal(socketOf(url))).status, 403);
   }
   const client = await CdpClient.connect(socketOf(link));
   await server.api('DELETE', `/v1/browsers/sessions/${session.id}/debug`);
-  assert.deepEqual(await client.closed(), { code: 1000, reason: 'the address was revoked' });
+  assert.deepEqual(await client.waitForClose(), { code: 1000, reason: 'the address was revoked' });
   assert.equal((await sendRequest(link, {})).status, 403);
   const token = new URL(link).searchParams.get('token') ?? '';
   assert.ok(!server.log().some(line => line.includes(token)), 'a token is never logged');
@@ -176,17 +177,17 @@ test('DevTools cannot be opened with a view-only, altered or revoked address', a
 
 test('the DevTools socket gives access only to its page and the frames of the page', async () => {
   const { session, page, link, end } = await openSessionWithDevtools('/framed');
-  const other = await page.context().newPage();
-  await other.goto(`${pages.a}/next`);
+  const otherPage = await page.context().newPage();
+  await otherPage.goto(`${pages.a}/next`);
   const targetId = (await linksOf(session.id)).pages.find(({ url }) => url.endsWith('/next'))?.id;
   assert.ok(targetId);
   const agent = await CdpClient.connect(session.connectUrl);
-  const foreign = await agent.attachToPage();
+  const foreignChannel = await agent.attachToPage();
   const devtools = await CdpClient.connect(socketOf(link));
 
   const frames = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter: [{ type: 'page' }, {}] };
   await devtools.send('Target.setAutoAttach', frames);
-  const attached = await devtools.event('Target.attachedToTarget');
+  const attached = await devtools.waitForEvent('Target.attachedToTarget');
   assert.equal(await devtools.evaluate('document.body.innerText', String(attached.params?.sessionId)), 'inside');
   await devtools.send('Runtime.evaluate', { expression: "open('/next')", userGesture: true });
 
@@ -205,11 +206,11 @@ test('the DevTools socket gives access only to its page and the frames of the pa
     ['Page.navigate', { url: 'file:///etc/passwd' }],
   ] as const)
     assert.match((await devtools.ask(method, params)).error?.message ?? '', /refused/, method);
-  const spelled = await devtools.askRaw(
+  const escapedResponse = await devtools.askRaw(
     id => `{"id":${id},"method":"\\u0054arget.attachToTarget","params":{"targetId":"${targetId}","flatten":true}}`,
   );
-  assert.match(spelled.error?.message ?? '', /refused/);
-  const stolen = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreign);
+  assert.match(escapedResponse.error?.message ?? '', /refused/);
+  const stolen = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreignChannel);
   assert.equal(stolen.error?.code, -32001, 'the channel of another client cannot be used');
   await eventually('the popup', () => page.context().pages().length === 3);
   const types = devtools.events
@@ -227,25 +228,33 @@ test('the overrides of the agent are restored when DevTools clears its own overr
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
-  const seen = (): Promise<unknown> => page.evaluate(look);
-  const wanted = [640, true, true];
-  await eventually('the settings of the agent', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  const readSettings = (): Promise<unknown> => page.evaluate(look);
+  const agentSettings = [640, true, true];
+  await eventually(
+    'the settings of the agent',
+    async () => JSON.stringify(await readSettings()) === JSON.stringify(agentSettings),
+  );
 
   const devtools = await CdpClient.connect(socketOf(link));
   await devtools.send('Emulation.setEmulatedMedia', {
     media: '',
     features: [{ name: 'prefers-color-scheme', value: '' }],
   });
-  assert.deepEqual(await seen(), wanted, 'the front end does not reset the settings of the agent');
+  assert.deepEqual(await readSettings(), agentSettings, 'the front end does not reset the settings of the agent');
   await devtools.send('Emulation.setDeviceMetricsOverride', {
     width: 300,
     height: 300,
     deviceScaleFactor: 1,
     mobile: false,
   });
-  await eventually('the size that DevTools has set', async () => JSON.stringify(await seen()).startsWith('[300'));
+  await eventually('the size that DevTools has set', async () =>
+    JSON.stringify(await readSettings()).startsWith('[300'),
+  );
   await devtools.send('Emulation.clearDeviceMetricsOverride');
-  await eventually('the size of the agent', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  await eventually(
+    'the size of the agent',
+    async () => JSON.stringify(await readSettings()) === JSON.stringify(agentSettings),
+  );
 
   await devtools.send('Emulation.setDeviceMetricsOverride', {
     width: 300,
@@ -254,18 +263,21 @@ test('the overrides of the agent are restored when DevTools clears its own overr
     mobile: false,
   });
   await devtools.send('Debugger.enable');
-  const stopped = page.evaluate('(() => { debugger; return 1 })()');
-  await devtools.event('Debugger.paused');
+  const pausedEvaluation = page.evaluate('(() => { debugger; return 1 })()');
+  await devtools.waitForEvent('Debugger.paused');
   await devtools.close();
-  assert.equal(await stopped, 1);
-  await eventually('the old settings', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  assert.equal(await pausedEvaluation, 1);
+  await eventually(
+    'the old settings',
+    async () => JSON.stringify(await readSettings()) === JSON.stringify(agentSettings),
+  );
   await end();
 });
 
 test('DevTools commands are refused while a viewer has control, and DevTools is notified when the page or session ends', async () => {
   const { session, page, link, end } = await openSessionWithDevtools('/known', { takeover: 'refuse' });
-  const debug = await linksOf(session.id);
-  const viewer = await LiveViewer.open(debug.debuggerUrl);
+  const links = await linksOf(session.id);
+  const viewer = await LiveViewer.open(links.debuggerUrl);
   await viewer.takeControl();
   const devtools = await CdpClient.connect(socketOf(link));
   const reload = await devtools.ask('Page.reload');
@@ -274,23 +286,23 @@ test('DevTools commands are refused while a viewer has control, and DevTools is 
   await devtools.send('Page.reload');
   await viewer.close();
 
-  const other = await page.context().newPage();
-  const of = (await linksOf(session.id)).pages.find(({ url }) => url === 'about:blank')?.devtoolsUrl ?? '';
-  const onOther = await CdpClient.connect(socketOf(of));
-  await onOther.send('Runtime.enable');
-  await other.close();
+  const otherPage = await page.context().newPage();
+  const otherPageLink = (await linksOf(session.id)).pages.find(({ url }) => url === 'about:blank')?.devtoolsUrl ?? '';
+  const otherDevtools = await CdpClient.connect(socketOf(otherPageLink));
+  await otherDevtools.send('Runtime.enable');
+  await otherPage.close();
   // Chromium itself also reports `Inspector.detached`, with another reason.
-  await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
-  assert.equal((await onOther.closed()).code, 1000);
+  await otherDevtools.waitForEvent('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
+  assert.equal((await otherDevtools.waitForClose()).code, 1000);
 
   // A link whose token is valid for all pages opens the page that the link names.
   const all = new URL(link);
-  all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
-  const again = await CdpClient.connect(socketOf(all.href));
-  await again.send('Runtime.enable');
+  all.searchParams.set('token', new URL(links.debuggerUrl).searchParams.get('token') ?? '');
+  const secondClient = await CdpClient.connect(socketOf(all.href));
+  await secondClient.send('Runtime.enable');
   await end();
-  for (const one of [devtools, again]) {
-    await one.event('Inspector.detached', ({ params }) => /session ended/.test(String(params?.reason)));
-    assert.match((await one.closed()).reason, /session ended/);
+  for (const one of [devtools, secondClient]) {
+    await one.waitForEvent('Inspector.detached', ({ params }) => /session ended/.test(String(params?.reason)));
+    assert.match((await one.waitForClose()).reason, /session ended/);
   }
 });

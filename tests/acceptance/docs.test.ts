@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OPERATION_IDS, operation } from '../../contract/operations.ts';
-import { DESK_DARK, ensureConsoleBuilt, openWatchedPage, PHONE } from '../harness/console.ts';
+import { DESKTOP_DARK, ensureConsoleBuilt, openWatchedPage, PHONE } from '../harness/console.ts';
 import { loadExamples } from '../harness/examples.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -33,15 +33,15 @@ const linksOf = (page: string): string[] => [...page.matchAll(/<a [^>]*href="([^
 
 test('every page can be reached from the start page, and every link has a target', async () => {
   const pages = new Map<string, string>();
-  const waiting = ['/docs'];
-  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+  const pathsToVisit = ['/docs'];
+  for (let path = pathsToVisit.pop(); path !== undefined; path = pathsToVisit.pop()) {
     if (pages.has(path)) continue;
     const page = await text(path);
     pages.set(path, page);
     for (const link of linksOf(page)) {
       assert.match(link, /^(\/|#|https:)/, `${path} links to ${link}`);
       const [target = ''] = link.split('#', 1);
-      if (target.startsWith('/docs') && !target.endsWith('.yaml')) waiting.push(target);
+      if (target.startsWith('/docs') && !target.endsWith('.yaml')) pathsToVisit.push(target);
     }
   }
   for (const [path, page] of pages)
@@ -83,36 +83,36 @@ test('the page of a document contains no script except those of the site', async
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });
 
-for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
+for (const [name, look] of Object.entries({ DESK_DARK: DESKTOP_DARK, PHONE }))
   test(`the site can be read and searched, without serious accessibility findings: ${name}`, async () => {
-    const watched = await openWatchedPage(look, server.url);
-    const { page } = watched;
+    const watchedPage = await openWatchedPage(look, server.url);
+    const { page } = watchedPage;
     for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {
       await page.goto(`${server.url}${path}`);
       await page.locator('h1').waitFor();
-      assert.deepEqual(await watched.findings(), [], path);
-      assert.equal(await watched.overflows(), false, path);
+      assert.deepEqual(await watchedPage.runAxe(), [], path);
+      assert.equal(await watchedPage.overflows(), false, path);
     }
     const search = page.getByRole('combobox', { name: 'Search the docs' });
     await search.fill('tls proxy');
     await page.getByRole('option').first().waitFor();
     await search.press('Enter');
     await page.waitForURL(/operating#behind-a-tls-proxy/);
-    assert.deepEqual(watched.violations, []);
-    await watched.close();
+    assert.deepEqual(watchedPage.violations, []);
+    await watchedPage.close();
   });
 
 test('the search of the site loads its index again after a failed attempt', async () => {
-  const watched = await openWatchedPage(DESK_DARK, server.url);
-  const { page } = watched;
+  const watchedPage = await openWatchedPage(DESKTOP_DARK, server.url);
+  const { page } = watchedPage;
   await page.route('**/search*.json', route => route.fulfill({ status: 503, body: 'busy' }));
   await page.goto(`${server.url}/docs`);
   const search = page.getByRole('combobox', { name: 'Search the docs' });
-  const failed = page.waitForEvent('pageerror');
+  const pageErrorEvent = page.waitForEvent('pageerror');
   await search.focus();
-  await failed;
+  await pageErrorEvent;
   await page.unrouteAll({ behavior: 'wait' });
   await search.fill('tls proxy');
   await page.getByRole('option').first().waitFor();
-  await watched.close();
+  await watchedPage.close();
 });

@@ -12,13 +12,13 @@ import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage } from '../../contract/files.ts';
 import { createContext } from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
-import { browserOf } from '../harness/session-processes.ts';
+import { listEvents, waitForSessionEvent } from '../harness/session-events.ts';
+import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
@@ -27,11 +27,11 @@ const REPORT = randomBytes(200_000);
  * The number of delays that are tried, which are 0 ms, 1 ms, 2 ms and so on. In one round the response should arrive
  * while the client is disconnecting.
  */
-const LEAVING_DELAYS = 14;
+const DELAY_COUNT = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Sends the rest of the newest slow download. */
-let finishSlow = (): unknown => assert.fail('no slow download has begun');
+let finishSlowDownload = (): unknown => assert.fail('no slow download has begun');
 
 const pages = await openPages({
   '/files':
@@ -74,7 +74,7 @@ const pages = await openPages({
     const headers = { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename=slow.zip' };
     response.writeHead(200, { ...headers, 'content-length': '1000000' });
     response.write(randomBytes(100_000));
-    finishSlow = () => response.end(randomBytes(900_000));
+    finishSlowDownload = () => response.end(randomBytes(900_000));
   },
 });
 const store = await openChosenStore();
@@ -87,7 +87,7 @@ const list = async (session: string, query = ''): Promise<DownloadPage> => {
   return result.body;
 };
 /** Waits until at least this many downloads are listed. */
-const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
+const waitForDownloads = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
   (
     await eventually(
       `${count} downloads to be listed`,
@@ -119,7 +119,7 @@ describe('downloads are recorded and listed', () => {
   it('downloads are listed with name, size, type and checksum while the session is running', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#report');
-      const [download] = await listed(id, 1);
+      const [download] = await waitForDownloads(id, 1);
       assert.deepEqual(
         { ...download, id: '', createdAt: '', downloadUrl: '', downloadUrlExpiresAt: '' },
         {
@@ -133,13 +133,13 @@ describe('downloads are recorded and listed', () => {
 
   it('downloads are listed in the order of their completion', () =>
     withPage({}, async (page, { id }) => {
-      const started = page.waitForEvent('download');
+      const downloadEvent = page.waitForEvent('download');
       await page.click('#slow');
-      await started;
+      await downloadEvent;
       await page.click('#report');
-      const [first] = await listed(id, 1);
-      finishSlow();
-      const [, slow] = await listed(id, 2);
+      const [first] = await waitForDownloads(id, 1);
+      finishSlowDownload();
+      const [, slow] = await waitForDownloads(id, 2);
       const names = (await list(id)).downloads.map(({ filename }) => filename);
       assert.deepEqual(
         [names, first?.filename, slow?.filename],
@@ -156,7 +156,7 @@ describe('downloads are recorded and listed', () => {
         ['/untold', 'untold', 'application/pdf'],
       ]) {
         await page.evaluate(`location.assign('${pages.a}${path}')`);
-        const [download] = await listed(id, 1, `&filename=${filename}`);
+        const [download] = await waitForDownloads(id, 1, `&filename=${filename}`);
         assert.equal(download?.mimeType, mimeType);
       }
     }));
@@ -164,23 +164,23 @@ describe('downloads are recorded and listed', () => {
   it('downloads with equal names and downloads from popups, blob: URLs, data: URLs and new browser contexts are recorded', () =>
     withPage({}, async (page, { id }, browser) => {
       await page.click('#report');
-      await listed(id, 1);
+      await waitForDownloads(id, 1);
       await page.click('#report');
-      await listed(id, 2);
+      await waitForDownloads(id, 2);
       await page.click('#named');
       await page.click('#blob');
       await page.click('#data');
-      await listed(id, 5);
+      await waitForDownloads(id, 5);
       const popup = page.context().waitForEvent('page');
       await page.click('#popup');
       await popup;
-      await listed(id, 6);
-      const other = await (await browser.newContext()).newPage();
-      await other.goto(`${pages.b}/files`);
-      await other.click('#report');
-      await listed(id, 7); // the next navigation would cancel a download whose response has not arrived
-      await other.goto(`${pages.b}/empty`).catch(() => {}); // Playwright fails a navigation that becomes a download
-      const downloads = await listed(id, 8);
+      await waitForDownloads(id, 6);
+      const otherPage = await (await browser.newContext()).newPage();
+      await otherPage.goto(`${pages.b}/files`);
+      await otherPage.click('#report');
+      await waitForDownloads(id, 7); // the next navigation would cancel a download whose response has not arrived
+      await otherPage.goto(`${pages.b}/empty`).catch(() => {}); // Playwright fails a navigation that becomes a download
+      const downloads = await waitForDownloads(id, 8);
       assert.deepEqual(downloads.map(({ filename }) => filename).sort(), [
         'Gr\u00fc\u00dfe \u2602.csv',
         'data.json',
@@ -188,19 +188,22 @@ describe('downloads are recorded and listed', () => {
         'from blob.txt',
         ...Array.from({ length: 4 }, () => 'report.pdf'),
       ]);
-      const named = (name: string) => downloads.find(({ filename }) => filename === name);
-      assert.equal(named('from blob.txt')?.checksum, sha256('blob bytes'));
-      assert.deepEqual([named('data.json')?.mimeType, named('data.json')?.size], ['application/json', 7]);
-      assert.equal(named('Gr\u00fc\u00dfe \u2602.csv')?.mimeType, 'text/csv');
-      assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
+      const downloadNamed = (name: string) => downloads.find(({ filename }) => filename === name);
+      assert.equal(downloadNamed('from blob.txt')?.checksum, sha256('blob bytes'));
+      assert.deepEqual(
+        [downloadNamed('data.json')?.mimeType, downloadNamed('data.json')?.size],
+        ['application/json', 7],
+      );
+      assert.equal(downloadNamed('Gr\u00fc\u00dfe \u2602.csv')?.mimeType, 'text/csv');
+      assert.deepEqual([downloadNamed('empty')?.size, downloadNamed('empty')?.checksum], [0, sha256('')]);
     }));
 
   it('downloads are recorded even if a client sets its own download path, and the client gets correct events', () =>
     withPage({}, async (page, { id }, browser) => {
       // Playwright sets a download folder on its own machine when it connects.
-      const begun = page.waitForEvent('download');
+      const downloadEvent = page.waitForEvent('download');
       await page.click('#report');
-      const download = await begun;
+      const download = await downloadEvent;
       assert.equal(download.suggestedFilename(), 'report.pdf');
       assert.equal(await download.failure(), null);
       // Playwright looks for the file on its own machine, where the file does not exist.
@@ -210,12 +213,12 @@ describe('downloads are recorded and listed', () => {
       // Each click waits for the previous download, because a click cancels a download whose response has not arrived.
       await page.click('#named');
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/etc' });
-      await listed(id, 2);
+      await waitForDownloads(id, 2);
       await page.click('#data');
-      await listed(id, 3);
+      await waitForDownloads(id, 3);
       await client.detach();
       await page.click('#blob');
-      const names = (await listed(id, 4)).map(({ filename }) => filename).sort();
+      const names = (await waitForDownloads(id, 4)).map(({ filename }) => filename).sort();
       assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
     }));
 
@@ -225,11 +228,11 @@ describe('downloads are recorded and listed', () => {
       const browser = await chromium.connectOverCDP(session.connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       if (round === 1) await page?.goto(`${pages.a}/files`);
-      await listed(session.id, round - 1); // a second click would cancel a download whose response has not arrived
+      await waitForDownloads(session.id, round - 1); // a second click would cancel a download whose response has not arrived
       await page?.click('#report');
       await browser.close();
     }
-    await listed(session.id, 12);
+    await waitForDownloads(session.id, 12);
     await server.release(session.id);
   });
 
@@ -247,7 +250,7 @@ describe('downloads are recorded and listed', () => {
     client.on('Browser.downloadWillBegin', ({ suggestedFilename }) => told.push(suggestedFilename));
     client.on('Browser.downloadProgress', ({ state }) => state === 'inProgress' || told.push(state));
     await page.click('#report');
-    await listed(session.id, 1);
+    await waitForDownloads(session.id, 1);
     await eventually('both events of the download', () => told.length === 2);
     assert.deepEqual(told, ['report.pdf', 'completed']);
     await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
@@ -260,16 +263,16 @@ describe('downloads are recorded and listed', () => {
 
   it('a download with a delayed response is kept when its client disconnects immediately', async () => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
-    for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
+    for (let delayMs = 0; delayMs < DELAY_COUNT; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
-      await listed(id, delayMs); // the next navigation would cancel a download whose response has not arrived
+      await waitForDownloads(id, delayMs); // the next navigation would cancel a download whose response has not arrived
       await page?.goto(`${pages.a}/files`);
       await page?.evaluate(`report.href = '/late?${delayMs}'`);
       await page?.click('#report', { noWaitAfter: true });
       await browser.close();
     }
-    assert.equal((await listed(id, LEAVING_DELAYS)).length, LEAVING_DELAYS);
+    assert.equal((await waitForDownloads(id, DELAY_COUNT)).length, DELAY_COUNT);
     await server.release(id);
   });
 
@@ -279,18 +282,18 @@ describe('downloads are recorded and listed', () => {
       const browser = await chromium.connectOverCDP(session.connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       await page?.goto(`${pages.a}/files`);
-      const begun = page?.waitForEvent('download');
+      const downloadEvent = page?.waitForEvent('download');
       await page?.click('#slow');
-      await begun;
+      await downloadEvent;
       await page?.click('#report');
-      await listed(session.id, 1);
+      await waitForDownloads(session.id, 1);
       if (end === 'release') await server.release(session.id);
-      else process.kill(browserOf(session.id).pid, 'SIGKILL');
+      else process.kill(browserProcessOf(session.id).pid, 'SIGKILL');
       await server.waitUntilEnded(session.id);
       await browser.close();
-      const failed = await eventsOf(server, session.id, 'download.failed');
+      const failedEvents = await listEvents(server, session.id, 'download.failed');
       assert.deepEqual(
-        failed.map(({ detail }) => detail.filename),
+        failedEvents.map(({ detail }) => detail.filename),
         ['slow.zip'],
       );
       const { downloads, total } = await list(session.id);
@@ -301,62 +304,68 @@ describe('downloads are recorded and listed', () => {
   it('a download that exceeds the limit of the session is cancelled, and an event records the limit', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#named');
-      await listed(id, 1);
+      await waitForDownloads(id, 1);
       await page.evaluate("location.href = '/endless'");
-      const [failed] = await eventually(
+      const [failedEvent] = await eventually(
         'the download to fail',
-        () => eventsOf(server, id, 'download.failed'),
+        () => listEvents(server, id, 'download.failed'),
         events => events.length > 0,
       );
-      assert.match(String(failed?.detail.reason), /exceed their limit of 5000000 bytes/);
+      assert.match(String(failedEvent?.detail.reason), /exceed their limit of 5000000 bytes/);
       assert.equal((await list(id)).total, 1);
       assert.equal((await server.read(id)).status, 'RUNNING');
       await page.click('#report');
-      await listed(id, 2);
+      await waitForDownloads(id, 2);
     }));
 });
 
 it('downloads, uploads and contexts count against the storage limit of the application, and files above the limit are refused', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
-    const token = await ownerToken(server);
-    const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
-    const before = await used();
+    const token = await createOwnerToken(server);
+    const readUsedBytes = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
+    const bytesBefore = await readUsedBytes();
     await page.click('#report');
-    await listed(id, 1);
-    assert.equal(await used(), before + PDF.length);
+    await waitForDownloads(id, 1);
+    assert.equal(await readUsedBytes(), bytesBefore + PDF.length);
     const send = async (): Promise<number> => {
       const made = await uploadRequest('a.bin', randomBytes(50_000));
       return (await server.api('POST', `/v1/browsers/sessions/${id}/uploads`, made)).status;
     };
     assert.equal(await send(), 200);
-    assert.equal(await used(), before + PDF.length + 50_000);
+    assert.equal(await readUsedBytes(), bytesBefore + PDF.length + 50_000);
     const context = await createContext(server);
     const localStorage = [{ name: 'mark', value: 'x'.repeat(10_000) }];
     const body = { cookies: [], origins: [{ origin: pages.a, localStorage }] };
-    const imported = await server.api<Context>('POST', `/v1/browsers/contexts/${context.id}/storage-state`, { body });
-    assert.equal(await used(), before + PDF.length + 50_000 + imported.body.sizeBytes);
-    await setLimits(server, token, { maxStoredBytes: (await used()) + 1000 });
+    const importResponse = await server.api<Context>('POST', `/v1/browsers/contexts/${context.id}/storage-state`, {
+      body,
+    });
+    assert.equal(await readUsedBytes(), bytesBefore + PDF.length + 50_000 + importResponse.body.sizeBytes);
+    await setLimits(server, token, { maxStoredBytes: (await readUsedBytes()) + 1000 });
     assert.equal(await send(), 413);
     await page.click('#report');
-    const [failed] = await waitForSessionEvent(server, id, 'download.failed');
+    const [failedEvent] = await waitForSessionEvent(server, id, 'download.failed');
     assert.match(
-      String(failed?.detail.reason),
+      String(failedEvent?.detail.reason),
       /the application would exceed its limit of \d+ stored bytes, of which \d+ are in use/,
     );
     await setLimits(server, token, {});
     await page.click('#report');
-    await listed(id, 2);
+    await waitForDownloads(id, 2);
     await server.release(id);
-    assert.equal(await used(), before + 2 * PDF.length + imported.body.sizeBytes, 'uploads go with their session');
+    assert.equal(
+      await readUsedBytes(),
+      bytesBefore + 2 * PDF.length + importResponse.body.sizeBytes,
+      'uploads go with their session',
+    );
     assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${context.id}`)).status, 204);
-    await eventually('the context to be gone', used, bytes => bytes === before + 2 * PDF.length);
+    await eventually('the context to be gone', readUsedBytes, bytes => bytes === bytesBefore + 2 * PDF.length);
   }));
 
 describe('a download can be read and deleted', () => {
   let session: CreatedSession;
   let download: Download;
   const path = (): string => `/v1/browsers/downloads/${download.id}`;
-  const accept = (type: string) => ({ headers: { accept: type } });
+  const acceptOptions = (type: string) => ({ headers: { accept: type } });
 
   before(async () => {
     session = await server.createSession({ keepAlive: true });
@@ -364,13 +373,13 @@ describe('a download can be read and deleted', () => {
     const page = browser.contexts()[0]?.pages()[0];
     await page?.goto(`${pages.a}/files`);
     await page?.click('#named');
-    await listed(session.id, 1);
+    await waitForDownloads(session.id, 1);
     await page?.click('#report');
-    const report = async () => (await list(session.id, '&filename=report.pdf')).downloads[0];
-    await listed(session.id, 2);
+    const findReport = async () => (await list(session.id, '&filename=report.pdf')).downloads[0];
+    await waitForDownloads(session.id, 2);
     // With a bucket, the object store's own link is returned once the file is stored.
-    const isThere = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
-    const found = await eventually('the report to be available', report, isThere);
+    const isAvailable = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
+    const found = await eventually('the report to be available', findReport, isAvailable);
     assert.ok(found);
     download = found;
     await browser.close();
@@ -378,16 +387,17 @@ describe('a download can be read and deleted', () => {
   });
 
   it('a download can be found with each filter after the session has ended', async () => {
-    const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
+    const listNames = async (query: string) =>
+      (await list(session.id, query)).downloads.map(({ filename }) => filename);
     const csv = 'Grüße ☂.csv';
-    assert.deepEqual(await names(''), [csv, 'report.pdf']);
-    assert.deepEqual(await names('&filename=report.pdf'), ['report.pdf']);
-    assert.deepEqual(await names('&filename=report'), []);
-    assert.deepEqual(await names('&mimeType=text/csv'), [csv]);
-    assert.deepEqual(await names('&minSize=8&maxSize=8'), [csv]);
-    assert.deepEqual(await names(`&minSize=${PDF.length}`), ['report.pdf']);
-    assert.deepEqual(await names(`&createdAfter=${download.createdAt}`), ['report.pdf']);
-    assert.deepEqual(await names(`&createdBefore=${session.createdAt}`), []);
+    assert.deepEqual(await listNames(''), [csv, 'report.pdf']);
+    assert.deepEqual(await listNames('&filename=report.pdf'), ['report.pdf']);
+    assert.deepEqual(await listNames('&filename=report'), []);
+    assert.deepEqual(await listNames('&mimeType=text/csv'), [csv]);
+    assert.deepEqual(await listNames('&minSize=8&maxSize=8'), [csv]);
+    assert.deepEqual(await listNames(`&minSize=${PDF.length}`), ['report.pdf']);
+    assert.deepEqual(await listNames(`&createdAfter=${download.createdAt}`), ['report.pdf']);
+    assert.deepEqual(await listNames(`&createdBefore=${session.createdAt}`), []);
     const page = await list(session.id, '&limit=1&offset=1');
     assert.deepEqual([page.total, page.limit, page.offset, page.downloads.length], [2, 1, 1, 1]);
     for (const bad of [
@@ -407,7 +417,7 @@ describe('a download can be read and deleted', () => {
     const json = await server.api<Download>('GET', path());
     assert.equal(json.body.checksum, sha256(PDF));
     assert.notEqual(json.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
-    const bytes = await server.api('GET', path(), accept('application/octet-stream'));
+    const bytes = await server.api('GET', path(), acceptOptions('application/octet-stream'));
     assert.deepEqual(
       ['content-type', 'content-length', 'etag', 'accept-ranges', 'x-content-type-options'].map(
         name => bytes.headers[name],
@@ -418,21 +428,21 @@ describe('a download can be read and deleted', () => {
       String(bytes.headers['content-disposition']),
       /^attachment; filename="report.pdf"; filename\*=UTF-8''/,
     );
-    assert.equal((await server.api('GET', path(), accept('text/html'))).status, 406);
+    assert.equal((await server.api('GET', path(), acceptOptions('text/html'))).status, 406);
     const part = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', range: 'bytes=0-7' },
     });
     assert.deepEqual([part.status, part.text], [206, '%PDF-1.7']);
     assert.equal(part.headers['content-range'], `bytes 0-7/${PDF.length}`);
-    const behind = await server.api('GET', path(), {
+    const rangeRefusal = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', range: `bytes=${PDF.length}-` },
     });
-    assert.deepEqual([behind.status, behind.headers['content-range']], [416, `bytes */${PDF.length}`]);
-    assert.match(behind.body.message, new RegExp(`Request a range that begins before byte ${PDF.length}`));
-    const known = await server.api('GET', path(), {
+    assert.deepEqual([rangeRefusal.status, rangeRefusal.headers['content-range']], [416, `bytes */${PDF.length}`]);
+    assert.match(rangeRefusal.body.message, new RegExp(`Request a range that begins before byte ${PDF.length}`));
+    const notModifiedResponse = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', 'if-none-match': `"${sha256(PDF)}"` },
     });
-    assert.deepEqual([known.status, known.text], [304, '']);
+    assert.deepEqual([notModifiedResponse.status, notModifiedResponse.text], [304, '']);
   });
 
   it('anyone with the link can get a download, and an altered link is refused', async () => {
@@ -448,9 +458,9 @@ describe('a download can be read and deleted', () => {
     for (const method of ['DELETE', 'POST', 'PUT'])
       assert.equal((await fetch(downloadUrl, { method })).status, 405, method);
     for (const url of [`${downloadUrl}x`, downloadUrl.slice(0, -1), downloadUrl.replace(/files\/./, 'files/x')]) {
-      const refused = await fetch(url);
-      assert.equal(refused.status, 403);
-      assert.equal(Object(await refused.json()).code, 'signed_url_invalid');
+      const refusal = await fetch(url);
+      assert.equal(refusal.status, 403);
+      assert.equal(Object(await refusal.json()).code, 'signed_url_invalid');
     }
     const token = downloadUrl.slice(downloadUrl.lastIndexOf('/') + 1);
     assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
@@ -461,22 +471,25 @@ describe('a download can be read and deleted', () => {
       authorization: `Bearer ${server.key}`,
     });
     const zip = await yauzl.fromBufferPromise(bytes);
-    const found: Record<string, string> = {};
+    const checksums: Record<string, string> = {};
     for await (const entry of zip.eachEntry())
-      found[entry.fileName] = sha256(await buffer(await zip.openReadStreamPromise(entry)));
-    assert.deepEqual(found, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
+      checksums[entry.fileName] = sha256(await buffer(await zip.openReadStreamPromise(entry)));
+    assert.deepEqual(checksums, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
   });
 
   it('a download of another application is not found', async () => {
-    const foreign = { key: await keyOfOtherApplication(server) };
-    assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreign)).status, 404);
+    const foreignOptions = { key: await createForeignKey(server) };
+    assert.equal(
+      (await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreignOptions)).status,
+      404,
+    );
     for (const [method, options] of [
-      ['GET', foreign],
-      ['GET', { ...foreign, ...accept('application/octet-stream') }],
-      ['DELETE', foreign],
+      ['GET', foreignOptions],
+      ['GET', { ...foreignOptions, ...acceptOptions('application/octet-stream') }],
+      ['DELETE', foreignOptions],
     ] as const)
       assert.equal((await server.api(method, path(), options)).status, 404);
-    assert.equal((await server.api('GET', `/v1/sessions/${session.id}/downloads`, foreign)).status, 404);
+    assert.equal((await server.api('GET', `/v1/sessions/${session.id}/downloads`, foreignOptions)).status, 404);
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
@@ -488,8 +501,8 @@ describe('a download can be read and deleted', () => {
     const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
     assert.equal(resent.status, 204);
     // With a bucket, no file is on the disk. The check of the link above is sufficient.
-    const objects = join(server.dataDir, 'artifacts/objects');
-    const kept = store ? [] : filesUnder(objects);
+    const objectsFolder = join(server.dataDir, 'artifacts/objects');
+    const kept = store ? [] : filesUnder(objectsFolder);
     assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');
     assert.equal((await list(session.id)).total, 1);
   });

@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { PROBES } from '../harness/engine-probes.ts';
-import { engineTables, type FeatureResults, tablesInDocument, writeTables } from '../harness/engine-table.ts';
+import { engineTables, type FeatureResults, readTables, writeTables } from '../harness/engine-table.ts';
 import { LOGIN_PAGES } from '../harness/logged-in.ts';
 import { createLookPages, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
@@ -18,7 +18,7 @@ const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
  * Name of a setting -> a create body that needs this feature of the engine. With Chromium the create fails for another
  * reason: no uploaded file has the id in the body.
  */
-const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
+const FEATURE_BODIES: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),
   'PDF files in the tab (`enablePdfViewer`)': engine => ({
     browserSettings: { engine, enablePdfViewer: true, extensionIds: [ID] },
@@ -39,7 +39,7 @@ test('the tables in docs/engines.md match the behavior of the engines', { timeou
     'headless-shell': await look('headless-shell'),
   });
   if (process.env.BERTH_WRITE_ENGINES) writeTables(tables);
-  assert.equal(tablesInDocument(), tables, 'run `npm run gen:engines` and commit what it wrote');
+  assert.equal(readTables(), tables, 'run `npm run gen:engines` and commit what it wrote');
 });
 
 async function probeFeatures(): Promise<FeatureResults> {
@@ -49,7 +49,7 @@ async function probeFeatures(): Promise<FeatureResults> {
   };
   for (const engine of ENGINES) {
     await probeEngine(engine, note);
-    for (const [what, body] of Object.entries(ASKED)) {
+    for (const [what, body] of Object.entries(FEATURE_BODIES)) {
       const { status } = await server.api('POST', '/v1/browsers/sessions', { body: body(engine) });
       note(what, engine, status === 422 ? 'refused at the create' : 'yes');
     }

@@ -60,16 +60,16 @@ test('a create without settings uses the chromium engine', async () => {
 });
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-const REFUSED: Readonly<Record<string, object>> = {
+const REFUSED_BODIES: Readonly<Record<string, object>> = {
   'browserSettings.extensionIds': on('headless-shell', { extensionIds: [ID] }),
   'browserSettings.enablePdfViewer': on('headless-shell', { enablePdfViewer: true }),
   'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
-for (const [field, body] of Object.entries(REFUSED))
+for (const [field, body] of Object.entries(REFUSED_BODIES))
   test(`headless-shell: a create with ${field} is refused, and the error suggests the chromium engine`, async () => {
-    const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
+    const { status, body: errorBody } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
-    assert.equal(refused.code, 'feature_unavailable');
-    assert.equal(refused.details?.field, field);
-    assert.match(refused.message ?? '', /browserSettings\.engine to chromium/);
+    assert.equal(errorBody.code, 'feature_unavailable');
+    assert.equal(errorBody.details?.field, field);
+    assert.match(errorBody.message ?? '', /browserSettings\.engine to chromium/);
   });

@@ -12,31 +12,31 @@ const server = await startServer({
   env: { BERTH_SLOTS: '4', BERTH_WARM: '0', BERTH_CHROMIUM: chromium.path },
 });
 
-async function listed(id: string): Promise<SessionEvent[]> {
+async function listEvents(id: string): Promise<SessionEvent[]> {
   return (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events`)).body.data;
 }
-const streamOf = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+const openStream = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
   EventStream.open(`${server.url}/v1/browsers/sessions/${id}/events`, {
     authorization: `Bearer ${server.key}`,
     ...headers,
   });
-async function decisionOf(id: string): Promise<unknown> {
+async function waitForDecision(id: string): Promise<unknown> {
   await server.waitUntilEnded(id);
-  const decided = (await listed(id)).find(({ type }) => type === 'session.end_decided');
+  const decided = (await listEvents(id)).find(({ type }) => type === 'session.end_decided');
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
 
 test('an event stream can be continued after a server restart, and includes the adoption event', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const before = await streamOf(id);
-  const { id: last } = await before.event('session.started');
+  const streamBefore = await openStream(id);
+  const { id: last } = await streamBefore.waitForEvent('session.started');
   await server.restart('SIGTERM');
-  assert.equal(await before.ended(), 'ended', 'a stopping server ends its streams');
-  const after = await streamOf(id, { 'last-event-id': last });
-  await after.event('session.adopted');
+  assert.equal(await streamBefore.waitForEnd(), 'ended', 'a stopping server ends its streams');
+  const streamAfter = await openStream(id, { 'last-event-id': last });
+  await streamAfter.waitForEvent('session.adopted');
   await server.release(id);
-  assert.equal(await after.ended(), 'ended');
-  assert.deepEqual(after.types, [
+  assert.equal(await streamAfter.waitForEnd(), 'ended');
+  assert.deepEqual(streamAfter.types, [
     'session.adopted',
     'session.release_requested',
     'session.end_decided',
@@ -49,7 +49,7 @@ test('an event records the end of a session whose browser ended while the server
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);
   await server.start();
-  assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'service_restart']);
+  assert.deepEqual(await waitForDecision(id), ['service', 'ERROR', 'service_restart']);
 });
 
 test('an event records the end of a session that the operator stopped after a SIGKILL of the server', async () => {
@@ -57,34 +57,34 @@ test('an event records the end of a session that the operator stopped after a SI
   await server.kill('SIGKILL');
   assert.equal((await server.berth('stop')).code, 0);
   await server.start();
-  assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'operator']);
+  assert.deepEqual(await waitForDecision(id), ['operator', 'COMPLETED', 'operator']);
 });
 
 test('an event records the end of a session that a SIGINT to the server ended', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.restart('SIGINT');
-  assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
+  assert.deepEqual(await waitForDecision(id), ['operator', 'COMPLETED', 'drained']);
 });
 
 test('an event records the end of a session whose browser failed to start', async () => {
   chromium.setBehaviour('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);
-  assert.equal((await server.operator('/readyz')).status, 200, 'one start may fail');
+  assert.equal((await server.fetchFromOperator('/readyz')).status, 200, 'one start may fail');
   for (let time = 0; time < 2; time += 1) await server.api('POST', '/v1/browsers/sessions', { body: {} });
-  const sick = await server.operator('/readyz');
+  const sick = await server.fetchFromOperator('/readyz');
   assert.equal(sick.status, 503);
   assert.match(sick.text, /3 browsers in a row did not start/);
   chromium.setBehaviour('well');
   await server.release((await server.createSession({ keepAlive: true })).id);
-  assert.equal((await server.operator('/readyz')).status, 200);
-  const found = await server.api<Array<{ id: string }>>(
+  assert.equal((await server.fetchFromOperator('/readyz')).status, 200);
+  const searchResponse = await server.api<Array<{ id: string }>>(
     'GET',
     `/v1/browsers/sessions?q=${encodeURIComponent("user_metadata['run']:'refused'")}`,
   );
-  const id = found.body[0]?.id ?? '';
-  assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'start_failed']);
-  const types = (await listed(id)).map(({ type }) => type);
+  const id = searchResponse.body[0]?.id ?? '';
+  assert.deepEqual(await waitForDecision(id), ['service', 'ERROR', 'start_failed']);
+  const types = (await listEvents(id)).map(({ type }) => type);
   assert.deepEqual(types.slice(0, 1), ['session.created']);
   assert.ok(!types.includes('session.started'));
   assert.equal(types.at(-1), 'session.ended');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { killBox } from '../harness/kill-box.ts';
@@ -21,13 +21,13 @@ const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const COLD = { browserSettings: { locale: 'de-DE' } };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-const eventsOf = (id: string, query = '') =>
+const requestEvents = (id: string, query = '') =>
   server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events${query}`);
-const listed = async (id: string): Promise<SessionEvent[]> => (await eventsOf(id)).body.data;
-const streamAt = (path: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+const listEvents = async (id: string): Promise<SessionEvent[]> => (await requestEvents(id)).body.data;
+const openStream = (path: string, headers: Record<string, string> = {}): Promise<EventStream> =>
   EventStream.open(server.url + path, { authorization: `Bearer ${server.key}`, ...headers });
-const streamOf = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
-  streamAt(`/v1/browsers/sessions/${id}/events`, headers);
+const openSessionStream = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+  openStream(`/v1/browsers/sessions/${id}/events`, headers);
 const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ type }) => type);
 const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
 
@@ -35,9 +35,9 @@ const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail }
  * Checks the last two events about the session itself, `session.end_decided` and `session.ended`, and returns the first
  * of them. Ignores events about clients.
  */
-async function endOf(id: string): Promise<SessionEvent> {
+async function waitForEnd(id: string): Promise<SessionEvent> {
   await server.waitUntilEnded(id);
-  const [decided, ended] = (await listed(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
+  const [decided, ended] = (await listEvents(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
   assert.ok(decided && ended);
   assert.equal(decided.type, 'session.end_decided');
   assert.equal(ended.type, 'session.ended');
@@ -55,15 +55,15 @@ test('a session has events from its create to its release, with times, actors an
   await second.close();
   await eventually(
     'the second client to be gone',
-    () => listed(session.id),
+    () => listEvents(session.id),
     events => typesOf(events).includes('client.disconnected'),
   );
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { userMetadata: { run: 'other' } } });
   await server.release(session.id);
-  const { code, reason } = await client.closed();
+  const { code, reason } = await client.waitForClose();
   assert.deepEqual([code, reason], [1000, 'session ended: released']);
 
-  const events = await listed(session.id);
+  const events = await listEvents(session.id);
   const [created, got] = events;
   assert.ok(created && got);
   const key = created.actor;
@@ -110,22 +110,22 @@ test('a session has events from its create to its release, with times, actors an
 test('events can be listed in pages and filtered by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
-  const all = await listed(id);
+  const all = await listEvents(id);
   const seen: SessionEvent[] = [];
   for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
-    const { body } = await eventsOf(id, `?limit=2&after=${cursor}`);
+    const { body } = await requestEvents(id, `?limit=2&after=${cursor}`);
     assert.ok(body.data.length <= 2);
     seen.push(...body.data);
     cursor = body.nextCursor;
   }
   assert.deepEqual(seen, all);
-  const ends = await eventsOf(id, '?type=session.created,session.ended');
+  const ends = await requestEvents(id, '?type=session.created,session.ended');
   assert.deepEqual(typesOf(ends.body.data), ['session.created', 'session.ended']);
-  const ofSession = await server.api<SessionEventPage>('GET', `${EVENTS}?sessionId=${id}`);
-  assert.deepEqual(ofSession.body.data, all);
-  const ofApplication = await server.api<SessionEventPage>('GET', `${EVENTS}?limit=1000`);
+  const sessionEvents = await server.api<SessionEventPage>('GET', `${EVENTS}?sessionId=${id}`);
+  assert.deepEqual(sessionEvents.body.data, all);
+  const applicationEvents = await server.api<SessionEventPage>('GET', `${EVENTS}?limit=1000`);
   assert.deepEqual(
-    ofApplication.body.data.filter(event => event.sessionId === id),
+    applicationEvents.body.data.filter(event => event.sessionId === id),
     all,
   );
 });
@@ -133,26 +133,29 @@ test('events can be listed in pages and filtered by type', async () => {
 test('the events of a period can be listed and streamed', async () => {
   const { id } = await server.createSession();
   await server.release(id);
-  const all = await listed(id);
+  const all = await listEvents(id);
   const from = all.find(({ type }) => type === 'session.release_requested')?.time ?? '';
-  const later = all.filter(({ time }) => time >= from);
-  const earlier = all.filter(({ time }) => time < from);
-  assert.ok(earlier.length > 0 && later.length > 0);
-  assert.deepEqual((await eventsOf(id, `?from=${from}`)).body.data, later);
-  assert.deepEqual((await eventsOf(id, `?to=${from}`)).body.data, earlier);
-  const ofApplication = await server.api<SessionEventPage>('GET', `${EVENTS}?from=${from}&sessionId=${id}`);
-  assert.deepEqual(ofApplication.body.data, later);
-  const streams = [`/v1/browsers/sessions/${id}/events?from=${from}`, `/v1/browsers/sessions/${id}/events?to=${from}`];
-  for (const [index, path] of streams.entries()) {
-    const stream = await streamAt(path);
-    assert.equal(await stream.ended(), 'ended');
+  const laterEvents = all.filter(({ time }) => time >= from);
+  const earlierEvents = all.filter(({ time }) => time < from);
+  assert.ok(earlierEvents.length > 0 && laterEvents.length > 0);
+  assert.deepEqual((await requestEvents(id, `?from=${from}`)).body.data, laterEvents);
+  assert.deepEqual((await requestEvents(id, `?to=${from}`)).body.data, earlierEvents);
+  const applicationEvents = await server.api<SessionEventPage>('GET', `${EVENTS}?from=${from}&sessionId=${id}`);
+  assert.deepEqual(applicationEvents.body.data, laterEvents);
+  const streamPaths = [
+    `/v1/browsers/sessions/${id}/events?from=${from}`,
+    `/v1/browsers/sessions/${id}/events?to=${from}`,
+  ];
+  for (const [index, path] of streamPaths.entries()) {
+    const stream = await openStream(path);
+    assert.equal(await stream.waitForEnd(), 'ended');
     assert.deepEqual(
       stream.events.map(({ data }) => data),
-      index === 0 ? later : earlier,
+      index === 0 ? laterEvents : earlierEvents,
     );
   }
-  const past = await streamAt(`${EVENTS}?from=${from}`);
-  await past.event('session.ended', ({ data }) => data.sessionId === id);
+  const past = await openStream(`${EVENTS}?from=${from}`);
+  await past.waitForEvent('session.ended', ({ data }) => data.sessionId === id);
   past.cut();
 });
 
@@ -186,11 +189,11 @@ test('a request for the events of a session with a key of another application re
     key: token,
     body: { name: 'Other' },
   });
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
     key: token,
     body: { name: 'other' },
   });
-  const foreign = { key: issued.body.key };
+  const foreign = { key: keyResponse.body.key };
   assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/events`, foreign)).status, 404);
   assert.deepEqual((await server.api<SessionEventPage>('GET', EVENTS, foreign)).body.data, []);
   await server.release(id);
@@ -198,81 +201,81 @@ test('a request for the events of a session with a key of another application re
 
 test('the stream of a session sends past events and then new events, and closes after the end of the session', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const stream = await streamOf(session.id);
+  const stream = await openSessionStream(session.id);
   assert.equal(stream.headers['cache-control'], 'no-store');
-  await stream.event('session.started');
+  await stream.waitForEvent('session.started');
   const client = await CdpClient.connect(session.connectUrl);
-  await stream.event('client.connected');
+  await stream.waitForEvent('client.connected');
   await client.close();
-  await stream.event('client.disconnected');
+  await stream.waitForEvent('client.disconnected');
   await server.release(session.id);
-  assert.equal(await stream.ended(), 'ended');
+  assert.equal(await stream.waitForEnd(), 'ended');
   assert.deepEqual(
     stream.events.map(({ data }) => data),
-    await listed(session.id),
+    await listEvents(session.id),
   );
   for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
 });
 
 test('a reader that reconnects continues after its last event, and gets 204 after the last event of the session', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const first = await streamOf(id);
-  const { id: last } = await first.event('session.started');
+  const first = await openSessionStream(id);
+  const { id: last } = await first.waitForEvent('session.started');
   first.cut();
   await server.release(id);
-  const second = await streamAt(`/v1/browsers/sessions/${id}/events?after=0`, { 'last-event-id': last });
-  assert.equal(await second.ended(), 'ended');
+  const second = await openStream(`/v1/browsers/sessions/${id}/events?after=0`, { 'last-event-id': last });
+  assert.equal(await second.waitForEnd(), 'ended');
   assert.deepEqual(second.types, ['session.release_requested', 'session.end_decided', 'session.ended']);
-  const again = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
+  const reconnectResponse = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
     headers: { accept: 'text/event-stream', 'last-event-id': second.events.at(-1)?.id ?? '' },
   });
-  assert.deepEqual([again.status, again.text], [204, '']);
+  assert.deepEqual([reconnectResponse.status, reconnectResponse.text], [204, '']);
 });
 
 test('a stream filtered by type closes when the session ends', async () => {
   const { id } = await server.createSession();
-  const stream = await streamAt(`/v1/browsers/sessions/${id}/events?type=session.started`);
+  const stream = await openStream(`/v1/browsers/sessions/${id}/events?type=session.started`);
   await server.release(id);
-  assert.equal(await stream.ended(), 'ended');
+  assert.equal(await stream.waitForEnd(), 'ended');
   assert.deepEqual(stream.types, ['session.started']);
 });
 
 test('the stream of an application starts with new events or after a given event, and includes all sessions', async () => {
-  const before = await server.createSession();
-  const stream = await streamAt(EVENTS);
-  const ends = await streamAt(`${EVENTS}?type=session.ended`);
+  const earlierSession = await server.createSession();
+  const stream = await openStream(EVENTS);
+  const ends = await openStream(`${EVENTS}?type=session.ended`);
   const [one, other] = await Promise.all([server.createSession(), server.createSession()]);
-  for (const { id } of [before, one, other]) await server.release(id);
-  for (const { id } of [before, one, other]) {
-    await stream.event('session.ended', ({ data }) => data.sessionId === id);
-    await ends.event('session.ended', ({ data }) => data.sessionId === id);
+  for (const { id } of [earlierSession, one, other]) await server.release(id);
+  for (const { id } of [earlierSession, one, other]) {
+    await stream.waitForEvent('session.ended', ({ data }) => data.sessionId === id);
+    await ends.waitForEvent('session.ended', ({ data }) => data.sessionId === id);
   }
   const told = (id: string) => stream.events.filter(({ data }) => data.sessionId === id).map(({ data }) => data);
-  assert.deepEqual(told(one.id), await listed(one.id));
-  assert.deepEqual(told(other.id), await listed(other.id));
-  assert.ok(!told(before.id).some(({ type }) => type === 'session.created'), 'created earlier');
+  assert.deepEqual(told(one.id), await listEvents(one.id));
+  assert.deepEqual(told(other.id), await listEvents(other.id));
+  assert.ok(!told(earlierSession.id).some(({ type }) => type === 'session.created'), 'created earlier');
   assert.deepEqual(new Set(ends.types), new Set(['session.ended']));
-  const all = await streamAt(`${EVENTS}?after=0`);
-  await all.event('session.created', ({ data }) => data.sessionId === before.id);
+  const all = await openStream(`${EVENTS}?after=0`);
+  await all.waitForEvent('session.created', ({ data }) => data.sessionId === earlierSession.id);
   for (const one of [stream, ends, all]) one.cut();
 });
 
 test('a stream without events sends heartbeats', async () => {
-  const stream = await streamAt(EVENTS);
+  const stream = await openStream(EVENTS);
   for (let round = 0; round < 10; round++) await server.advance(2_000);
-  assert.equal(await stream.comment(), ': still here');
+  assert.equal(await stream.waitForComment(), ': still here');
   assert.deepEqual(stream.events, []);
   stream.cut();
 });
 
 test('an application can have at most twenty streams at the same time', async () => {
-  const place = () => streamAt(EVENTS).catch(() => undefined);
+  const tryOpen = () => openStream(EVENTS).catch(() => undefined);
   // The server may not have closed the earlier streams yet.
-  const open = () => eventually('a stream to be accepted', place, stream => stream !== undefined);
+  const open = () => eventually('a stream to be accepted', tryOpen, stream => stream !== undefined);
   const streams = await Promise.all(Array.from({ length: 20 }, open));
-  const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
-  assert.deepEqual([refused.status, refused.body.code], [429, 'stream_limit']);
-  assert.deepEqual(refused.body.details, { limit: 20, used: 20 });
+  const refusal = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
+  assert.deepEqual([refusal.status, refusal.body.code], [429, 'stream_limit']);
+  assert.deepEqual(refusal.body.details, { limit: 20, used: 20 });
   streams.pop()?.cut();
   const last = await open();
   for (const stream of [...streams, last]) stream?.cut();
@@ -290,11 +293,11 @@ test('a stream ends when its key is revoked', async () => {
   );
   assert.equal(made.code, 0, made.stderr);
   const { key, id }: { key: string; id: string } = JSON.parse(made.stdout);
-  const stream = await streamAt(EVENTS, { authorization: `Bearer ${key}` });
+  const stream = await openStream(EVENTS, { authorization: `Bearer ${key}` });
   const revoked = await server.operate('keys', 'revoke', '--application', server.applicationId, id);
   assert.equal(revoked.code, 0, revoked.stderr);
   for (let round = 0; round < 10; round++) await server.advance(2_000);
-  assert.equal(await stream.ended(), 'cut');
+  assert.equal(await stream.waitForEnd(), 'cut');
 });
 
 test('a HEAD request for a stream returns immediately', async () => {
@@ -305,11 +308,11 @@ test('a HEAD request for a stream returns immediately', async () => {
 test('an event records a client that is refused by the client limit, but not a client with an invalid credential', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
-  assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);
-  assert.equal((await refusedUpgrade(`${session.connectUrl}x`)).status, 401);
+  assert.equal((await expectUpgradeRefusal(session.connectUrl)).status, 429);
+  assert.equal((await expectUpgradeRefusal(`${session.connectUrl}x`)).status, 401);
   const refusals = await eventually(
     'the refusal to be recorded',
-    async () => (await listed(session.id)).filter(({ type }) => type === 'client.refused'),
+    async () => (await listEvents(session.id)).filter(({ type }) => type === 'client.refused'),
     events => events.length > 0,
   );
   assert.deepEqual(refusals.map(rest), [
@@ -326,11 +329,11 @@ test('each end reason is recorded with its actor', async t => {
     await client.close();
     const left = await eventually(
       'the client to be gone',
-      async () => (await listed(session.id)).find(({ type }) => type === 'client.disconnected'),
+      async () => (await listEvents(session.id)).find(({ type }) => type === 'client.disconnected'),
       event => event !== undefined,
     );
     assert.match(String(left?.detail.releaseAt), TIME);
-    const { actor, detail } = await endOf(session.id);
+    const { actor, detail } = await waitForEnd(session.id);
     assert.deepEqual(
       [actor, detail],
       [
@@ -348,9 +351,9 @@ test('each end reason is recorded with its actor', async t => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
     await client.send('Browser.close');
-    const { reason } = await client.closed();
+    const { reason } = await client.waitForClose();
     assert.equal(reason, 'session ended: browser_closed');
-    const { actor, detail } = await endOf(session.id);
+    const { actor, detail } = await waitForEnd(session.id);
     assert.deepEqual(
       [actor, detail],
       [{ kind: 'client' }, { status: 'COMPLETED', reason: 'browser_closed', detail: 'a client closed the browser' }],
@@ -362,15 +365,15 @@ test('each end reason is recorded with its actor', async t => {
     const client = await CdpClient.connect(session.connectUrl);
     await eventually(
       'the event that the client has connected',
-      async () => typesOf(await listed(session.id)),
+      async () => typesOf(await listEvents(session.id)),
       types => types.includes('client.connected'),
     );
     await server.advance(31_000);
     await client.send('Browser.getVersion'); // otherwise the client would be disconnected after 55 seconds
     await server.advance(30_000);
-    const { code, reason } = await client.closed();
+    const { code, reason } = await client.waitForClose();
     assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);
-    const { actor, detail } = await endOf(session.id);
+    const { actor, detail } = await waitForEnd(session.id);
     assert.deepEqual(
       [actor, detail],
       [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'timed_out', detail: 'its time limit was reached' }],
@@ -380,7 +383,7 @@ test('each end reason is recorded with its actor', async t => {
   await t.test('the actor is the clock when no client connects in time', async () => {
     const session = await server.createSession();
     await server.advance(301_000);
-    const { actor, detail } = await endOf(session.id);
+    const { actor, detail } = await waitForEnd(session.id);
     assert.deepEqual(
       [actor, detail],
       [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'connect_timeout', detail: 'no client connected in time' }],
@@ -391,9 +394,9 @@ test('each end reason is recorded with its actor', async t => {
     const session = await server.createSession(COLD);
     const client = await CdpClient.connect(session.connectUrl);
     killBox(server.dataDir, session.id);
-    const { code, reason } = await client.closed();
+    const { code, reason } = await client.waitForClose();
     assert.deepEqual([code, reason], [4002, 'session ended: crashed']);
-    const { actor, detail } = await endOf(session.id);
+    const { actor, detail } = await waitForEnd(session.id);
     assert.deepEqual([actor.kind, detail.status, detail.reason], ['browser', 'ERROR', 'crashed']);
     assert.equal(typeof detail.detail, 'string');
   });
@@ -403,11 +406,11 @@ test('events are deleted 31 days after the session ended, but the session is kep
   const { id } = await server.createSession();
   await server.release(id);
   await server.advance(30 * 24 * 3_600_000);
-  assert.ok((await listed(id)).length > 0);
+  assert.ok((await listEvents(id)).length > 0);
   await server.advance(2 * 24 * 3_600_000);
   await server.eventuallyHourly(
     'the events to be deleted',
-    () => listed(id),
+    () => listEvents(id),
     events => events.length === 0,
   );
   assert.equal((await server.read(id)).endReason, 'released');

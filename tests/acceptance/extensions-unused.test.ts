@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import Browserbase, { NotFoundError, toFile } from '@browserbasehq/sdk';
 import type { Extension } from '../../contract/extensions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { speakingExtension } from '../harness/extensions.ts';
+import { messagingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -34,7 +34,7 @@ const statusOf = async ({ id }: Extension): Promise<number> => (await server.api
 for (const path of ['', '/v1/browsers'])
   test(`the official SDK uploads, reads and deletes extensions and certificates at ${path || 'the origin'}`, async () => {
     const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
-    const extension = await sdk.extensions.create({ file: await toFile(speakingExtension('sdk'), 'sdk.zip') });
+    const extension = await sdk.extensions.create({ file: await toFile(messagingExtension('sdk'), 'sdk.zip') });
     assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);
     assert.deepEqual(await sdk.extensions.retrieve(extension.id), extension);
     await sdk.extensions.delete(extension.id);
@@ -50,8 +50,8 @@ for (const path of ['', '/v1/browsers'])
 
 test('identical extensions are stored in one file, which is deleted after the last of them is deleted', async () => {
   const [first, second] = [
-    await uploadExtension(speakingExtension('twin')),
-    await uploadExtension(speakingExtension('twin')),
+    await uploadExtension(messagingExtension('twin')),
+    await uploadExtension(messagingExtension('twin')),
   ];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
@@ -67,24 +67,24 @@ test('identical extensions are stored in one file, which is deleted after the la
 });
 
 test('an extension and its file are deleted after the configured number of days without use', async () => {
-  const unused = await uploadExtension(speakingExtension('unused'));
-  const used = await uploadExtension(speakingExtension('used'));
+  const unusedExtension = await uploadExtension(messagingExtension('unused'));
+  const usedExtension = await uploadExtension(messagingExtension('used'));
   await server.advance(29 * DAY_MS);
-  const session = await server.createSession({ extensionIds: [used.id] });
+  const session = await server.createSession({ extensionIds: [usedExtension.id] });
   await server.release(session.id);
   await server.advance(2 * DAY_MS);
   await server.eventuallyHourly(
     'the extension to be deleted',
-    () => statusOf(unused),
+    () => statusOf(unusedExtension),
     status => status === 404,
   );
   await server.eventuallyHourly(
     'the file of the extension to be removed',
-    () => isStored(unused),
+    () => isStored(unusedExtension),
     stored => !stored,
   );
-  assert.equal(await statusOf(used), 200);
-  assert.ok(isStored(used));
+  assert.equal(await statusOf(usedExtension), 200);
+  assert.ok(isStored(usedExtension));
 });
 
 test('the start of a server removes partial uploads and unpacked files that a killed server left behind', async () => {
@@ -99,30 +99,33 @@ test('the start of a server removes partial uploads and unpacked files that a ki
 });
 
 test('an upload beyond the limit of concurrent uploads is refused, and is accepted once the others have ended', async () => {
-  const ask = await uploadRequest('e.zip', speakingExtension('many'));
-  const slow = Array.from({ length: UPLOADS_AT_ONCE_MAX }, () => slowUpload(ask));
-  const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
-  await eventually('all uploads to be accepted', incoming, count => count === UPLOADS_AT_ONCE_MAX);
-  const refused = await server.api('POST', EXTENSIONS, ask);
-  assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
-  assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [UPLOADS_AT_ONCE_MAX, 'true']);
-  for (const { finish } of slow) finish();
-  for (const { responded } of slow) assert.equal(await responded, 200);
+  const ask = await uploadRequest('e.zip', messagingExtension('many'));
+  const slowUploads = Array.from({ length: UPLOADS_AT_ONCE_MAX }, () => startSlowUpload(ask));
+  const countIncoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
+  await eventually('all uploads to be accepted', countIncoming, count => count === UPLOADS_AT_ONCE_MAX);
+  const refusal = await server.api('POST', EXTENSIONS, ask);
+  assert.deepEqual([refusal.status, refusal.body.code], [429, 'rate_limited']);
+  assert.deepEqual([refusal.body.details?.limit, refusal.headers['x-should-retry']], [UPLOADS_AT_ONCE_MAX, 'true']);
+  for (const { finish } of slowUploads) finish();
+  for (const { responded } of slowUploads) assert.equal(await responded, 200);
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
 });
 
 /** Starts an upload whose last byte is sent when `finish` is called. */
-function slowUpload({ body, headers }: ApiOptions): { finish: () => void; responded: Promise<number | undefined> } {
+function startSlowUpload({ body, headers }: ApiOptions): {
+  finish: () => void;
+  responded: Promise<number | undefined>;
+} {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
   const sent = request(`${server.url}${EXTENSIONS}`, {
     method: 'POST',
     headers: { ...headers, authorization: `Bearer ${server.key}`, 'content-length': bytes.length },
     agent: false,
   });
-  const responded = new Promise<number | undefined>((resolve, reject) => {
+  const responseStatus = new Promise<number | undefined>((resolve, reject) => {
     sent.once('response', response => resolve(response.resume().statusCode));
     sent.once('error', reject);
   });
   sent.write(bytes.subarray(0, -1));
-  return { finish: () => void sent.end(bytes.subarray(-1)), responded };
+  return { finish: () => void sent.end(bytes.subarray(-1)), responded: responseStatus };
 }

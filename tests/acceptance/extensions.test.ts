@@ -6,8 +6,8 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { blockingExtension, speakingExtension } from '../harness/extensions.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { blockingExtension, messagingExtension } from '../harness/extensions.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -26,7 +26,7 @@ async function uploadExtension(bytes: Buffer, name = 'extension.zip', key = serv
   return response.body;
 }
 
-async function connected(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
+async function connect(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
@@ -40,11 +40,11 @@ const said = (page: Page, name: string): Promise<unknown> =>
     words => words !== undefined,
   );
 
-const alpha = await uploadExtension(speakingExtension('alpha'), 'C:\\mine\\alpha.zip');
+const alpha = await uploadExtension(messagingExtension('alpha'), 'C:\\mine\\alpha.zip');
 const beta = await uploadExtension(blockingExtension('beta'));
 const warm = await eventually(
   'a warm browser',
-  async () => (await server.operator('/metrics')).text,
+  async () => (await server.fetchFromOperator('/metrics')).text,
   text => /^berth_warm_browsers 1$/m.test(text),
   60_000,
 );
@@ -60,13 +60,13 @@ interface ListedExtension {
   readonly name: string;
   readonly path: string;
 }
-const listed = async (cdp = client): Promise<readonly ListedExtension[]> => {
+const listExtensions = async (cdp = client): Promise<readonly ListedExtension[]> => {
   const { extensions } = await cdp.send('Extensions.getExtensions');
   return Array.isArray(extensions) ? extensions : [];
 };
-const loaded = await listed();
-const pathOf = (name: string): string => loaded.find(one => one.name === name)?.path ?? '';
-const idOf = (name: string): string => loaded.find(one => one.name === name)?.id ?? '';
+const loadedExtensions = await listExtensions();
+const pathOf = (name: string): string => loadedExtensions.find(one => one.name === name)?.path ?? '';
+const idOf = (name: string): string => loadedExtensions.find(one => one.name === name)?.id ?? '';
 
 test('an upload returns the name and the versions from the manifest', async () => {
   assert.deepEqual(
@@ -90,18 +90,18 @@ test('a session loads its extensions into a warm browser before the first client
   assert.ok(warm);
   const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${session.id}/events`);
   assert.ok(body.data.some(({ type }) => type === 'session.claimed'));
-  assert.deepEqual(loaded.map(({ name }) => name).sort(), ['alpha', 'beta']);
-  const wanted = ['alpha', 'beta'].map(name => `chrome-extension://${idOf(name)}/js/worker.js`).sort();
-  const workers = async (): Promise<string[]> => {
+  assert.deepEqual(loadedExtensions.map(({ name }) => name).sort(), ['alpha', 'beta']);
+  const expectedUrls = ['alpha', 'beta'].map(name => `chrome-extension://${idOf(name)}/js/worker.js`).sort();
+  const readWorkerUrls = async (): Promise<string[]> => {
     const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
     return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
   };
   // The create waits for the service workers only for a limited time, so they may appear later.
-  await eventually('the workers of the extensions', workers, seen => String(seen) === String(wanted));
+  await eventually('the workers of the extensions', readWorkerUrls, seen => String(seen) === String(expectedUrls));
 });
 
 test('content scripts run in the first page, and can send messages to their workers', async () => {
-  const { browser, page } = await connected(session);
+  const { browser, page } = await connect(session);
   await page.goto(pages.a);
   assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
   assert.equal(await said(page, 'beta'), 'worker of beta hears beta');
@@ -125,40 +125,43 @@ test('a client can use the Extensions domain with the extensions of its session'
   assert.deepEqual(data, { a: 1 });
   await client.send('Extensions.uninstall', { id });
   assert.deepEqual(
-    (await listed()).map(({ name }) => name),
+    (await listExtensions()).map(({ name }) => name),
     ['beta'],
   );
   assert.equal((await client.send('Extensions.loadUnpacked', { path: pathOf('alpha') })).id, id, 'the id is stable');
   assert.equal((await client.send('Extensions.loadUnpacked', { path: alpha.id })).id, id, 'by its id as well');
-  assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
+  assert.deepEqual((await listExtensions()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
 test('identical uploads have the same extension id in another session, and are loaded only once', async () => {
-  const again = await uploadExtension(speakingExtension('alpha'));
-  assert.notEqual(again.id, alpha.id);
-  assert.equal(again.checksum, alpha.checksum);
-  const other = await server.createSession({ extensionIds: [again.id, alpha.id] });
-  const cdp = await CdpClient.connect(other.connectUrl);
+  const secondUpload = await uploadExtension(messagingExtension('alpha'));
+  assert.notEqual(secondUpload.id, alpha.id);
+  assert.equal(secondUpload.checksum, alpha.checksum);
+  const otherSession = await server.createSession({ extensionIds: [secondUpload.id, alpha.id] });
+  const cdp = await CdpClient.connect(otherSession.connectUrl);
   assert.deepEqual(
-    await listed(cdp),
-    loaded.filter(({ name }) => name === 'alpha').map(one => ({ ...one, enabled: true })),
+    await listExtensions(cdp),
+    loadedExtensions.filter(({ name }) => name === 'alpha').map(one => ({ ...one, enabled: true })),
   );
   await cdp.close();
-  await server.release(other.id);
+  await server.release(otherSession.id);
 });
 
 test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded into one session', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const signed = await uploadExtension(createCrx3(speakingExtension('gamma'), key), 'gamma.crx');
-  const newer = await uploadExtension(createCrx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
-  const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signed.id, newer.id] } });
+  const signedExtension = await uploadExtension(createCrx3(messagingExtension('gamma'), key), 'gamma.crx');
+  const newerExtension = await uploadExtension(
+    createCrx3(messagingExtension('gamma', { version: '2' }), key),
+    'gamma.crx',
+  );
+  const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signedExtension.id, newerExtension.id] } });
   assert.equal(both.status, 400);
   assert.match(both.body.message, /versions of the same extension/);
   const ids = new Set<string>();
-  for (const { id } of [signed, newer]) {
+  for (const { id } of [signedExtension, newerExtension]) {
     const one = await server.createSession({ extensionIds: [id] });
     const cdp = await CdpClient.connect(one.connectUrl);
-    for (const extension of await listed(cdp)) ids.add(extension.id);
+    for (const extension of await listExtensions(cdp)) ids.add(extension.id);
     await cdp.close();
     await server.release(one.id);
   }
@@ -166,12 +169,12 @@ test('two versions of a .crx file with the same key have the same extension id, 
 });
 
 test("a create is refused with Chromium's message if an extension cannot be loaded", async () => {
-  const broken = await uploadExtension(
-    speakingExtension('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
+  const brokenExtension = await uploadExtension(
+    messagingExtension('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
   );
-  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [broken.id] } });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_file']);
-  assert.match(refused.body.message, /none\.js/);
+  const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [brokenExtension.id] } });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_file']);
+  assert.match(refusal.body.message, /none\.js/);
 });
 
 const MANIFEST: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
@@ -196,45 +199,45 @@ const BAD: ReadonlyArray<readonly [reason: string, archive: Buffer]> = [
 test('an invalid archive is refused, and the error contains the reason', async () => {
   const messages = new Set<string>();
   for (const [reason, archive] of BAD) {
-    const refused = await server.api('POST', EXTENSIONS, await uploadRequest('bad.zip', archive));
-    assert.deepEqual([refused.status, refused.body.code, refused.body.details], [400, 'invalid_file', { reason }]);
-    messages.add(refused.body.message);
+    const refusal = await server.api('POST', EXTENSIONS, await uploadRequest('bad.zip', archive));
+    assert.deepEqual([refusal.status, refusal.body.code, refusal.body.details], [400, 'invalid_file', { reason }]);
+    messages.add(refusal.body.message);
   }
   assert.equal(messages.size, BAD.length);
 });
 
 test('a create with an extension of another application, an unknown extension or too many extensions is refused', async () => {
-  const key = await keyOfOtherApplication(server);
-  const foreign = await uploadExtension(speakingExtension('foreign'), 'f.zip', key);
+  const key = await createForeignKey(server);
+  const foreignExtension = await uploadExtension(messagingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
-    assert.equal((await server.api(verb, `${EXTENSIONS}/${foreign.id}`)).status, 404);
+    assert.equal((await server.api(verb, `${EXTENSIONS}/${foreignExtension.id}`)).status, 404);
   const unknown = crypto.randomUUID();
-  for (const id of [foreign.id, unknown]) {
-    const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id, id] } });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
-    assert.deepEqual(refused.body.details, { field: 'extensionIds', id });
+  for (const id of [foreignExtension.id, unknown]) {
+    const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id, id] } });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
+    assert.deepEqual(refusal.body.details, { field: 'extensionIds', id });
   }
   const many = Array.from({ length: 10 }, () => crypto.randomUUID());
-  const tooMany = await server.api('POST', SESSIONS, { body: { extensionIds: many, extensionId: alpha.id } });
-  assert.deepEqual([tooMany.status, tooMany.body.code], [400, 'invalid_request']);
+  const limitRefusal = await server.api('POST', SESSIONS, { body: { extensionIds: many, extensionId: alpha.id } });
+  assert.deepEqual([limitRefusal.status, limitRefusal.body.code], [400, 'invalid_request']);
 });
 
 test('extensions work after a server restart, and a client can load an extension again', async () => {
   await server.restart();
-  const again = await CdpClient.connect(session.connectUrl);
-  assert.deepEqual((await listed(again)).map(({ name }) => name).sort(), ['alpha', 'beta']);
+  const secondClient = await CdpClient.connect(session.connectUrl);
+  assert.deepEqual((await listExtensions(secondClient)).map(({ name }) => name).sort(), ['alpha', 'beta']);
   const id = idOf('alpha');
-  await again.send('Extensions.uninstall', { id });
-  assert.equal((await again.send('Extensions.loadUnpacked', { path: alpha.id })).id, id);
-  await again.close();
+  await secondClient.send('Extensions.uninstall', { id });
+  assert.equal((await secondClient.send('Extensions.loadUnpacked', { path: alpha.id })).id, id);
+  await secondClient.close();
 });
 
 test('a running session keeps a deleted extension, but a create with the deleted extension is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
-  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
-  const { browser, page } = await connected(session);
+  const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
+  const { browser, page } = await connect(session);
   await page.goto(pages.b);
   assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
   await browser.close();

@@ -29,7 +29,7 @@ const pages = await openPages({
 const { secure } = sitesOf(pages);
 const server = await startServer({ pages, env: store.env });
 
-const listed = async (session: string): Promise<readonly Download[]> =>
+const listDownloads = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
 describe('files and contexts can be stored in a bucket', () => {
@@ -49,7 +49,7 @@ describe('files and contexts can be stored in a bucket', () => {
     });
     const [download] = await eventually(
       'the download to be in the bucket',
-      () => listed(session.id),
+      () => listDownloads(session.id),
       ([one]) => one?.downloadUrl.startsWith(`${store.endpoint}/`) ?? false,
     );
     assert.deepEqual([download?.filename, download?.checksum], ['report.pdf', sha256(BYTES)]);
@@ -73,13 +73,13 @@ describe('files and contexts can be stored in a bucket', () => {
       });
       await waitForVersion(server, id, version);
     }
-    const forked = await server.api<Context>('POST', `/v1/browsers/contexts/${id}/fork`, { body: {} });
-    assert.equal(forked.status, 201, forked.text);
-    const restore = { body: { version: 1 } };
-    assert.equal((await server.api('POST', `/v1/browsers/contexts/${id}/restore`, restore)).status, 200);
+    const forkResponse = await server.api<Context>('POST', `/v1/browsers/contexts/${id}/fork`, { body: {} });
+    assert.equal(forkResponse.status, 201, forkResponse.text);
+    const restoreOptions = { body: { version: 1 } };
+    assert.equal((await server.api('POST', `/v1/browsers/contexts/${id}/restore`, restoreOptions)).status, 200);
     for (const [context, mark] of [
       [id, 'one'],
-      [forked.body.id, 'two'],
+      [forkResponse.body.id, 'two'],
     ] as const) {
       const session = await server.createSession({ contextId: context });
       await runOnPage(session.connectUrl, async page =>

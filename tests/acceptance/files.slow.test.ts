@@ -44,14 +44,14 @@ const residentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
 
 /** Runs the work and returns the largest growth of the server's memory during it. */
-async function growthOf(work: () => Promise<void>): Promise<number> {
-  const before = residentBytes();
-  let peak = before;
+async function measureGrowth(work: () => Promise<void>): Promise<number> {
+  const bytesBefore = residentBytes();
+  let peak = bytesBefore;
   const look = setInterval(() => {
     peak = Math.max(peak, residentBytes());
   }, 50);
   await work().finally(() => clearInterval(look));
-  return peak - before;
+  return peak - bytesBefore;
 }
 
 async function sendLarge(session: string, count: number): Promise<UploadResponse> {
@@ -67,7 +67,7 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
       'content-length': head.length + count * MIB + tail.length,
     },
   });
-  const uploading = new Promise<UploadResponse>((resolve, reject) => {
+  const uploadResponse = new Promise<UploadResponse>((resolve, reject) => {
     sent.once('response', response => json(response).then(body => resolve(Object(body)), reject));
     sent.once('error', reject);
   });
@@ -77,12 +77,12 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
     yield tail;
   };
   await pipeline(body, sent);
-  return uploading;
+  return uploadResponse;
 }
 
 test('a file of 1 GiB can be uploaded and attached while the server uses little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
-  const growth = await growthOf(async () => {
+  const growth = await measureGrowth(async () => {
     const result = await sendLarge(session.id, 1024);
     assert.deepEqual([result.size, result.checksum], [GIB, checksumOf(1024)]);
   });
@@ -112,7 +112,7 @@ test('a file of 2 GiB can be downloaded, stored and served while the server uses
   assert.ok(page);
   await page.goto(`${pages.a}/form`);
   const checksum = checksumOf(2048);
-  const growth = await growthOf(async () => {
+  const growth = await measureGrowth(async () => {
     await page.click('#large');
     const look = async (): Promise<Download | undefined> => {
       const path = `/v1/browsers/downloads?sessionId=${session.id}`;

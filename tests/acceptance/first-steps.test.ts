@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { DESK, ensureConsoleBuilt, openWatchedPage, type WatchedPage } from '../harness/console.ts';
+import { DESKTOP, ensureConsoleBuilt, openWatchedPage, type WatchedPage } from '../harness/console.ts';
 import { PASSWORD } from '../harness/person.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -35,9 +35,9 @@ const SCRIPT = [
 
 test('a new user can follow the guide from the link printed at the first start to a running browser', async () => {
   const base = server.url.replace('127.0.0.1', 'localhost');
-  const watched = await openWatchedPage(DESK, base);
-  const { page } = watched;
-  await watched.addAuthenticator();
+  const watchedPage = await openWatchedPage(DESKTOP, base);
+  const { page } = watchedPage;
+  await watchedPage.addAuthenticator();
   await page.goto(printedLink());
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('E-mail address').fill('ada@example.com');
@@ -54,18 +54,18 @@ test('a new user can follow the guide from the link printed at the first start t
   script.stderr.on('data', chunk => {
     said += chunk;
   });
-  const printed = text(script.stdout);
-  const ended = new Promise<number | null>(resolve => script.once('exit', resolve));
+  const output = text(script.stdout);
+  const exitCode = new Promise<number | null>(resolve => script.once('exit', resolve));
   const address = await eventually(
     'the address for the approval',
     () => /http\S+\/device#\S+/.exec(said)?.[0],
     Boolean,
   );
-  await approve(watched, String(address));
+  await approve(watchedPage, String(address));
 
-  assert.equal(await ended, 0, said);
-  const connectUrl = /ws\S+\/connect\?\S+/.exec(await printed)?.[0];
-  assert.ok(connectUrl, await printed);
+  assert.equal(await exitCode, 0, said);
+  const connectUrl = /ws\S+\/connect\?\S+/.exec(await output)?.[0];
+  assert.ok(connectUrl, await output);
   const browser = await chromium.connectOverCDP(connectUrl);
   const visited = await browser.newPage();
   await visited.goto('data:text/html,<title>Here</title>');
@@ -73,22 +73,22 @@ test('a new user can follow the guide from the link printed at the first start t
   await browser.close();
   // The only request outside of localhost is for the printed address. It redirects to localhost, where the passkey is
   // valid.
-  assert.deepEqual(watched.violations, [`asked ${server.url}/device`]);
-  await watched.close();
+  assert.deepEqual(watchedPage.violations, [`asked ${server.url}/device`]);
+  await watchedPage.close();
 });
 
-async function approve(watched: WatchedPage, address: string): Promise<void> {
-  const { page } = watched;
+async function approve(watchedPage: WatchedPage, address: string): Promise<void> {
+  const { page } = watchedPage;
   await page.goto(address);
   const code = address.split('#')[1] ?? '';
   await page.getByText(code, { exact: true }).waitFor();
   assert.ok(!page.url().includes(code), 'the code stays in the address');
-  assert.deepEqual(await watched.findings(), []);
+  assert.deepEqual(await watchedPage.runAxe(), []);
   await page.getByRole('button', { name: 'Yes, it shows this code' }).click();
   await page.getByText('berth-cli').waitFor();
   await page.getByText('(not verified)').waitFor();
   await page.getByLabel('In one application that it creates').check();
-  await watched.assertAccessible();
+  await watchedPage.assertAccessible();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('heading', { name: 'Approved' }).waitFor();
 }

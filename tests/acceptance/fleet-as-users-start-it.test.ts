@@ -15,22 +15,22 @@ import type { DebugUrls } from '../../contract/live.ts';
 import type { Replay } from '../../contract/recordings.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { type HttpResult, sendRequest } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const STARTED_MS = 240_000;
-const ENDED_MS = 120_000;
+const START_MAX_MS = 240_000;
+const END_MAX_MS = 120_000;
 /** The time limit for recording and storing, which take long on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
 /** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
 const ROUND = 2 * HOSTS;
 const SESSIONS = '/v1/browsers/sessions';
-const BYTES = { accept: 'application/octet-stream' };
+const ACCEPT_BYTES = { accept: 'application/octet-stream' };
 const SITE = 'https://shop.example/';
 
 interface Fleet {
@@ -44,20 +44,20 @@ interface Fleet {
 let fleet: Fleet;
 
 async function startFleet(): Promise<Fleet> {
-  const env = { ...process.env, FLEET_PORT: String(await freePort()), FLEET_SLOTS: '1' };
+  const env = { ...process.env, FLEET_PORT: String(await claimFreePort()), FLEET_SLOTS: '1' };
   const program = spawn('npm', ['run', 'fleet'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const said: string[] = [];
   for (const stream of [program.stdout, program.stderr]) createInterface(stream).on('line', line => said.push(line));
-  const found = (pattern: RegExp): string | undefined => said.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
+  const findInOutput = (pattern: RegExp): string | undefined => said.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
   await eventually(
     'the fleet to be ready',
-    () => (program.exitCode === null ? found(/^Ctrl-C (ends) it/) : assert.fail(said.join('\n'))),
+    () => (program.exitCode === null ? findInOutput(/^Ctrl-C (ends) it/) : assert.fail(said.join('\n'))),
     Boolean,
-    STARTED_MS,
+    START_MAX_MS,
   );
-  const url = found(/^The fleet serves at (http:\S+),/) ?? assert.fail(said.join('\n'));
-  const key = found(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n'));
-  const link = new URL(found(/^ {2}console +(\S+)/) ?? assert.fail(said.join('\n')));
+  const url = findInOutput(/^The fleet serves at (http:\S+),/) ?? assert.fail(said.join('\n'));
+  const key = findInOutput(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n'));
+  const link = new URL(findInOutput(/^ {2}console +(\S+)/) ?? assert.fail(said.join('\n')));
   assert.equal(link.origin, url);
   return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
@@ -152,8 +152,8 @@ test('every create with the same idempotency key returns the same session, regar
 
 test('a full fleet refuses a create, and accepts a create after a session has ended', async () => {
   const all = await Promise.all(Array.from({ length: HOSTS }, () => create()));
-  const refused = await api<{ code: string }>('POST', SESSIONS, { body: {} });
-  assert.deepEqual([refused.status, refused.body.code], [503, 'capacity'], refused.text);
+  const refusal = await api<{ code: string }>('POST', SESSIONS, { body: {} });
+  assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity'], refusal.text);
   const [first, ...others] = all;
   await release(first?.id ?? assert.fail());
   const next = await eventually(
@@ -187,14 +187,14 @@ test('the concurrency limit of an application applies across all hosts', async (
   const limits = await limitsOfApplication();
   await limits.replace({ maxConcurrent: 2 });
   const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
-  const refused = async (): Promise<void> => {
+  const assertRefused = async (): Promise<void> => {
     const { status, body, headers, text } = await api<ErrorBody>('POST', SESSIONS, { body: {} });
     assert.deepEqual([status, body.code, body.details], [429, 'concurrency_limit', figures], text);
     assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['2', '0']);
   };
   const [first, second] = [await create(), await create()]; // on two hosts; the third host has a free slot
   // Each kind of request has its own loop, so that every host gets each kind.
-  for (let turn = 0; turn < ROUND; turn += 1) await refused();
+  for (let turn = 0; turn < ROUND; turn += 1) await assertRefused();
   for (let turn = 0; turn < ROUND; turn += 1) {
     const { configured, effective, usage, ceiling } = await limits.read();
     const all = [configured, effective, usage, ceiling].map(({ browsers }) => browsers.maxConcurrent);
@@ -206,7 +206,7 @@ test('the concurrency limit of an application applies across all hosts', async (
   }
   await release(first.id);
   const next = await create();
-  await refused();
+  await assertRefused();
   await limits.replace({});
   for (const { id } of [second, next]) await release(id);
 });
@@ -215,18 +215,20 @@ test('a host can load a context that another host saved', async () => {
   const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
-  const saving = await create({ browserSettings });
-  await onPage(saving, (cdp, page) => cdp.send('Network.setCookie', cookie, page));
-  await release(saving.id);
+  const savingSession = await create({ browserSettings });
+  await onPage(savingSession, (cdp, page) => cdp.send('Network.setCookie', cookie, page));
+  await release(savingSession.id);
   await eventually(
     'the context to be saved',
     () => got<Context>(200, 'GET', `/v1/browsers/contexts/${id}`),
     ({ version }) => version === 1,
   );
-  const loading = await create({ browserSettings: { context: { id } } });
-  const { cookies } = await onPage(loading, (cdp, page) => cdp.send('Network.getCookies', { urls: [SITE] }, page));
+  const loadingSession = await create({ browserSettings: { context: { id } } });
+  const { cookies } = await onPage(loadingSession, (cdp, page) =>
+    cdp.send('Network.getCookies', { urls: [SITE] }, page),
+  );
   assert.match(JSON.stringify(cookies), /"name":"seen","value":"yes"/);
-  await release(loading.id);
+  await release(loadingSession.id);
 });
 
 test('a session accepts uploads through every host, and every host serves its downloads and recordings', async () => {
@@ -237,25 +239,26 @@ test('a session accepts uploads through every host, and every host serves its do
   const save = `document.body.innerHTML = '<h1>Saved</h1>';
     setInterval(() => { document.body.style.background = 'hsl(' + (Date.now() / 10) % 360 + ',90%,60%)'; }, 250);
     Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['receipt'])), download: 'receipt.txt' }).click()`;
-  const files = () => api<{ downloads?: { id: string }[] }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
-  const replays = () => api<{ pages?: Replay[] }>('GET', `${SESSIONS}/${session.id}/replays`);
-  const [stored, film] = await onPage(session, async (cdp, page) => {
+  const listFiles = () =>
+    api<{ downloads?: { id: string }[] }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+  const listReplays = () => api<{ pages?: Replay[] }>('GET', `${SESSIONS}/${session.id}/replays`);
+  const [filesResponse, film] = await onPage(session, async (cdp, page) => {
     await cdp.evaluate(save, page);
-    const stored = await eventually(
+    const filesResponse = await eventually(
       'the file to be stored',
-      files,
+      listFiles,
       ({ body }) => body.downloads?.length === 1,
       LONG_MS,
     );
     return [
-      stored,
-      await eventually('the recording', replays, ({ body }) => body.pages?.length === 1, LONG_MS),
+      filesResponse,
+      await eventually('the recording', listReplays, ({ body }) => body.pages?.length === 1, LONG_MS),
     ] as const;
   });
   await release(session.id);
   for (let turn = 0; turn < HOSTS; turn += 1) {
-    const path = `/v1/browsers/downloads/${stored.body.downloads?.[0]?.id}`;
-    assert.equal((await api('GET', path, { headers: BYTES })).text, 'receipt');
+    const path = `/v1/browsers/downloads/${filesResponse.body.downloads?.[0]?.id}`;
+    assert.equal((await api('GET', path, { headers: ACCEPT_BYTES })).text, 'receipt');
   }
   const page = film.body.pages?.[0]?.pageId ?? assert.fail();
   for (let turn = 0; turn < HOSTS; turn += 1)
@@ -283,7 +286,7 @@ function leftoversOf({ url }: Fleet): string[] {
       return false; // the process has ended
     }
   });
-  return [...processes.map(pid => `process ${pid}`), ...namespacesAndFolders().filter(name => !standing.has(name))];
+  return [...processes.map(pid => `process ${pid}`), ...namespacesAndFolders().filter(name => !namesBefore.has(name))];
 }
 
 const namespacesAndFolders = (): string[] => [
@@ -291,7 +294,7 @@ const namespacesAndFolders = (): string[] => [
   ...(existsSync('/run/netns') ? readdirSync('/run/netns') : []).filter(name => name.startsWith('fleet')),
   ...readdirSync(tmpdir()).filter(name => name.startsWith('berth-fleet-')),
 ];
-const standing = new Set(namespacesAndFolders());
+const namesBefore = new Set(namespacesAndFolders());
 
 test('Ctrl-C stops the fleet while a session is running, and leaves nothing behind', async () => {
   await create();
@@ -301,6 +304,6 @@ test('Ctrl-C stops the fleet while a session is running, and leaves nothing behi
     'all leftovers of the fleet to be removed',
     () => leftoversOf(fleet),
     left => left.length === 0,
-    ENDED_MS,
+    END_MAX_MS,
   );
 });

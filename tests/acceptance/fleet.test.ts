@@ -17,24 +17,24 @@ import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { ConsumerFixture } from '../harness/consumers.ts';
 import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
-import { CLIENT, START } from '../harness/device.ts';
+import { AUTHORIZATIONS, CLIENT_ID } from '../harness/device.ts';
 import { addressAt, runStatement, startFleet } from '../harness/fleet.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import { sendRequest } from '../harness/http.ts';
-import { ownerToken, readLimits } from '../harness/limits.ts';
+import { createOwnerToken, readLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { runOnPage } from '../harness/logged-in.ts';
 import { stepUp } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { openPeerPath } from '../harness/peer-way.ts';
 import { Person } from '../harness/person.ts';
-import { replaysOf, waitForPlaylist } from '../harness/recordings.ts';
+import { listReplays, waitForPlaylist } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { startServer } from '../harness/server.ts';
@@ -56,36 +56,36 @@ const pages = await openPages({
 const shop = await openUpstream();
 shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 /** Addresses that sessions and operations may reach. */
-const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
+const allowedAddresses = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
 /** The path to the second host, which uses TLS between the hosts. The first host and the front do not use TLS. */
 const way = await openPeerPath();
 const fleet = await startFleet({
-  ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed, ...way.shared } },
-  second: way.own,
+  ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowedAddresses, ...way.sharedSettings } },
+  secondEnv: way.ownSettings,
 });
 const [one, two, front] = fleet.hosts;
 assert.ok(front);
-const token = await ownerToken(one);
+const token = await createOwnerToken(one);
 
 /** Whether the browser of the session is running on this host, according to the log of the host. */
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 
 /** Creates a session that runs on this host. Releases the sessions that were placed on other hosts. */
-async function sessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
-  const created: CreatedSession[] = [];
+async function createSessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
+  const createdSessions: CreatedSession[] = [];
   try {
     for (let attempt = 0; attempt < 4; attempt += 1) {
       const session = await host.createSession({ keepAlive: true, ...body }, key);
       if (runsOn(host, session)) return session;
-      created.push(session);
+      createdSessions.push(session);
     }
     throw new Error('none of the created sessions was placed on the expected host');
   } finally {
-    for (const { id } of created) await one.release(id);
+    for (const { id } of createdSessions) await one.release(id);
   }
 }
 
-const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
+const createSessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => createSessionOn(one, body, key);
 
 describe('a session can be created through any host', () => {
   it('a session is placed on the host with the most free slots, even if a front receives the create', async () => {
@@ -104,9 +104,9 @@ describe('a session can be created through any host', () => {
     }
     const [first, ...rest] = sessions;
     assert.ok(first);
-    const waiting = front.api<CreatedSession>('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=60' } });
+    const waitingCreate = front.api<CreatedSession>('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=60' } });
     await two.release(first.id);
-    const waited = await waiting;
+    const waited = await waitingCreate;
     assert.equal(waited.status, 201, waited.text);
     for (const { id } of [...rest, waited.body]) {
       assert.equal((await front.release(id)).status, 'COMPLETED');
@@ -134,11 +134,11 @@ describe('a session can be created through any host', () => {
 describe('creates can wait for a free slot', () => {
   const wait = (host: TestServer, seconds = 50) =>
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
-  const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
+  const countWaiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
   it('waiting creates are admitted in the order of arrival, regardless of which hosts receive the creates and which host has the free slot', async () => {
-    const running: CreatedSession[] = [];
-    for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
+    const runningSessions: CreatedSession[] = [];
+    for (let count = 0; count < 4; count += 1) runningSessions.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
     const all: Array<Promise<unknown>> = [];
     const enqueue = async (name: string, host: TestServer) => {
@@ -146,10 +146,10 @@ describe('creates can wait for a free slot', () => {
       const waitForAdmission = async (): Promise<void> => {
         const { status, body } = await pending;
         order.push(`${name} ${status}`);
-        running.push(body);
+        runningSessions.push(body);
       };
       all.push(waitForAdmission());
-      await eventually(`${name} to be queued`, waiting, count => count === all.length);
+      await eventually(`${name} to be queued`, countWaiting, count => count === all.length);
     };
     for (const [name, host] of [
       ['first', one],
@@ -158,62 +158,62 @@ describe('creates can wait for a free slot', () => {
       ['fourth', one],
     ] as const)
       await enqueue(name, host);
-    const hangUp = new AbortController();
+    const abortController = new AbortController();
     const left = fetch(`${two.url}${SESSIONS}`, {
-      ...{ method: 'POST', body: '{}', signal: hangUp.signal },
+      ...{ method: 'POST', body: '{}', signal: abortController.signal },
       headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', prefer: 'wait=50' },
     });
-    await eventually('the caller that will hang up to be queued', waiting, count => count === 5);
-    hangUp.abort();
+    await eventually('the caller that will hang up to be queued', countWaiting, count => count === 5);
+    abortController.abort();
     await assert.rejects(left);
     // A forged header. It claims that another host passed the request on, and that the request has waited for an hour
     // and is first in the queue.
-    const forged = { 'x-berth-line': '3600000 0 0' };
-    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forged } });
+    const forgedHeaders = { 'x-berth-line': '3600000 0 0' };
+    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forgedHeaders } });
     assert.equal(late.status, 503, late.text);
     assert.equal(late.body.details?.position, 5);
     assert.equal(late.body.details?.waiting, 5);
-    const refused = await two.api('POST', SESSIONS, { body: {}, headers: forged });
-    assert.equal(refused.status, 503, refused.text);
+    const refusal = await two.api('POST', SESSIONS, { body: {}, headers: forgedHeaders });
+    assert.equal(refusal.status, 503, refusal.text);
     for (const from of [two, one, two, one]) {
-      const before = order.length;
-      const session = running.find(created => runsOn(from, created));
+      const countBefore = order.length;
+      const session = runningSessions.find(created => runsOn(from, created));
       assert.ok(session);
-      running.splice(running.indexOf(session), 1);
+      runningSessions.splice(runningSessions.indexOf(session), 1);
       await front.release(session.id);
       await eventually(
         'the next create to be admitted',
         () => order.length,
-        length => length === before + 1,
+        length => length === countBefore + 1,
       );
     }
     await Promise.all(all);
     assert.deepEqual(order, ['first 201', 'second 201', 'third 201', 'fourth 201']);
-    assert.equal(await waiting(), 0);
-    for (const { id } of running) await front.release(id);
+    assert.equal(await countWaiting(), 0);
+    for (const { id } of runningSessions) await front.release(id);
   });
 });
 
 describe('the sessions and data of a host can be reached through the other hosts', () => {
   it('a CDP client can connect through every host with the same signing key', async () => {
-    const session = await sessionOnOne();
+    const session = await createSessionOnOne();
     for (const host of [two, front, one])
       await runOnPage(addressAt(host, session.connectUrl), async page => {
         await page.goto(`${pages.a}/files`);
         assert.equal(await page.title(), 'Files');
       });
-    const refusal = await refusedUpgrade(
+    const refusal = await expectUpgradeRefusal(
       `${two.url.replace('http', 'ws')}${SESSIONS}/${session.id}/connect?signingKey=no`,
     );
     assert.equal(refusal.status, 401);
     assert.equal(refusal.body.code, 'invalid_credentials');
     await two.release(session.id);
-    const ended = await refusedUpgrade(addressAt(two, session.connectUrl));
-    assert.equal(ended.status, 410);
+    const refusalAfterEnd = await expectUpgradeRefusal(addressAt(two, session.connectUrl));
+    assert.equal(refusalAfterEnd.status, 410);
   });
 
   it('a host serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
-    const session = await sessionOnOne();
+    const session = await createSessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
     const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await uploadRequest('cv.pdf', BYTES));
     assert.equal(sent.status, 200, sent.text);
@@ -221,10 +221,10 @@ describe('the sessions and data of a host can be reached through the other hosts
       await page.goto(`${pages.a}/files`);
       await page.click('#report');
     });
-    const listed = () => two.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+    const listDownloads = () => two.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
     const [download] = await eventually(
       'the download',
-      async () => (await listed()).body.downloads,
+      async () => (await listDownloads()).body.downloads,
       (found: readonly Download[]) => found.length === 1,
     );
     assert.ok(download);
@@ -245,7 +245,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     await front.release(session.id);
     const [film] = await eventually(
       'a recording',
-      () => replaysOf(front, session.id),
+      () => listReplays(front, session.id),
       found => found.length > 0,
     );
     assert.ok(film);
@@ -255,24 +255,24 @@ describe('the sessions and data of a host can be reached through the other hosts
 
   it('a host can load a context that another host saved', async () => {
     const context = await createContext(front);
-    const saving = await sessionOnOne(persistentBody(context.id));
-    await runOnPage(addressAt(two, saving.connectUrl), async page => {
+    const savingSession = await createSessionOnOne(persistentBody(context.id));
+    await runOnPage(addressAt(two, savingSession.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.evaluate("localStorage.setItem('kept', 'yes')");
     });
-    await two.release(saving.id);
+    await two.release(savingSession.id);
     await waitForVersion(front, context.id, 1);
-    const loading = await sessionOn(two, { browserSettings: { context: { id: context.id } } });
-    await runOnPage(addressAt(one, loading.connectUrl), async page => {
+    const loadingSession = await createSessionOn(two, { browserSettings: { context: { id: context.id } } });
+    await runOnPage(addressAt(one, loadingSession.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       assert.equal(await page.evaluate("localStorage.getItem('kept')"), 'yes');
     });
-    await one.release(loading.id);
+    await one.release(loadingSession.id);
   });
 
   it('a hand-off can be requested, read, claimed and completed through any host', async () => {
-    const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
-    const session = await sessionOnOne({}, key);
+    const { key } = await issueAgentKey(one, { scopes: [...AGENT_KEY_SCOPES] });
+    const session = await createSessionOnOne({}, key);
     const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, {
       claimableBy: ['link'],
       leaseSeconds: 900,
@@ -283,12 +283,12 @@ describe('the sessions and data of a host can be reached through the other hosts
     const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
     await runOnPage(addressAt(two, session.connectUrl), async page => {
       await page.setContent('<input id="code" style="position:absolute;left:0;top:0;width:300px;height:60px">');
-      const waited = readHandoff(front, key, id, '?wait=50');
-      const claim = { key: secret, headers: { cookie }, body: {} };
-      const claimed = await two.api<ClaimedHandoff>('POST', handoffsPath(one, `/${id}/claim`), claim);
-      assert.equal(claimed.status, 200, claimed.text);
-      assert.equal((await waited).status, 'claimed');
-      const viewer = await LiveViewer.open(addressAt(front, claimed.body.liveViewUrl));
+      const pendingRead = readHandoff(front, key, id, '?wait=50');
+      const claimOptions = { key: secret, headers: { cookie }, body: {} };
+      const claimResponse = await two.api<ClaimedHandoff>('POST', handoffsPath(one, `/${id}/claim`), claimOptions);
+      assert.equal(claimResponse.status, 200, claimResponse.text);
+      assert.equal((await pendingRead).status, 'claimed');
+      const viewer = await LiveViewer.open(addressAt(front, claimResponse.body.liveViewUrl));
       await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
       let isRead = false;
       const read = invoke(two, key, 'browser.content', { sessionId: session.id }).finally(() => {
@@ -296,32 +296,33 @@ describe('the sessions and data of a host can be reached through the other hosts
       });
       viewer.click(100, 30);
       viewer.sendInput({ type: 'text', text: 'from afar' });
-      for (const host of fleet.hosts) assert.equal((await sendWithLease(host, claimed.body, 'renew')).status, 200);
+      for (const host of fleet.hosts)
+        assert.equal((await sendWithLease(host, claimResponse.body, 'renew')).status, 200);
       const { body: listed } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), { key });
       assert.deepEqual(
         listed.data.map(handoff => handoff.id),
         [id],
       );
       assert.ok(!isRead, 'a call waits for the person');
-      assert.equal((await sendWithLease(two, claimed.body, 'complete', { outcome: 'completed' })).status, 200);
+      assert.equal((await sendWithLease(two, claimResponse.body, 'complete', { outcome: 'completed' })).status, 200);
       assert.equal(await page.inputValue('#code'), 'from afar');
       const { body, text } = await read;
       assert.equal(body.status, 'succeeded', text);
       await viewer.close();
     });
-    const asked = await requestHandoff(front, key, session.id);
-    const cancelled = await two.api<Handoff>('POST', handoffsPath(one, `/${asked.id}/cancel`), { key });
+    const secondHandoff = await requestHandoff(front, key, session.id);
+    const cancelled = await two.api<Handoff>('POST', handoffsPath(one, `/${secondHandoff.id}/cancel`), { key });
     assert.equal(cancelled.body.status, 'cancelled', cancelled.text);
     await front.release(session.id);
   });
 
   it('every host returns 404 to another application', async () => {
-    const session = await sessionOnOne();
-    const key = await keyOfOtherApplication(one);
+    const session = await createSessionOnOne();
+    const key = await createForeignKey(one);
     for (const host of fleet.hosts) {
-      const refused = await host.api('GET', `${SESSIONS}/${session.id}/debug`, { key });
-      assert.equal(refused.status, 404, refused.text);
-      assert.equal(refused.body.code, 'not_found');
+      const refusal = await host.api('GET', `${SESSIONS}/${session.id}/debug`, { key });
+      assert.equal(refusal.status, 404, refusal.text);
+      assert.equal(refusal.body.code, 'not_found');
     }
     await two.release(session.id);
   });
@@ -329,43 +330,43 @@ describe('the sessions and data of a host can be reached through the other hosts
   it('a host refuses a forged host token', async () => {
     for (const token of ['', 'x', 'e30.e30', `${Buffer.from('[]').toString('base64url')}.${'a'.repeat(43)}`]) {
       const headers = { 'x-berth-host-token': token };
-      const refused = await one.api('GET', SESSIONS, { headers });
-      assert.equal(refused.status, 403, refused.text);
-      assert.equal(refused.body.code, 'permission_denied');
+      const refusal = await one.api('GET', SESSIONS, { headers });
+      assert.equal(refusal.status, 403, refusal.text);
+      assert.equal(refusal.body.code, 'permission_denied');
       const url = `${one.url.replace('http', 'ws')}${SESSIONS}/${randomUUID()}/connect?signingKey=no`;
-      assert.equal((await refusedUpgrade(url, headers)).status, 403);
+      assert.equal((await expectUpgradeRefusal(url, headers)).status, 403);
     }
   });
 });
 
 describe('hosts can use TLS between each other', () => {
   it('the data that hosts pass on to each other is encrypted', async () => {
-    const session = await sessionOn(two);
+    const session = await createSessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
     await runOnPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
-    const passed = way.relayedBytes().toString('latin1');
-    assert.ok(passed.length > 10_000, `${passed.length} bytes`);
+    const relayedText = way.relayedBytes().toString('latin1');
+    assert.ok(relayedText.length > 10_000, `${relayedText.length} bytes`);
     for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
-      assert.ok(!passed.includes(secret), secret);
+      assert.ok(!relayedText.includes(secret), secret);
     await two.release(session.id);
   });
 
   it('a host sends no data to a machine that impersonates another host with an untrusted, mismatched or expired certificate', async () => {
-    const session = await sessionOn(two);
+    const session = await createSessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
-    const impostors = {
+    const certificates = {
       'of another authority': makeAuthority('Hosts of the test').issue(way.address),
       'of the authority for another name': way.issue('127.0.0.3'),
       'of the authority that has expired': way.issue(way.address, { from: -3, to: -1 }),
     };
-    for (const [what, certificate] of Object.entries(impostors))
+    for (const [what, certificate] of Object.entries(certificates))
       await way.impersonate(certificate, async impostor => {
-        const refused = await one.api<ErrorBody>('GET', path);
-        assert.deepEqual([refused.status, refused.body.code], [503, 'host_unreachable'], `${what}: ${refused.text}`);
-        assert.equal((await refusedUpgrade(addressAt(front, session.connectUrl))).status, 503, what);
-        assert.ok(impostor.connections() > 0, what);
-        assert.equal(impostor.received(), '', what);
+        const refusal = await one.api<ErrorBody>('GET', path);
+        assert.deepEqual([refusal.status, refusal.body.code], [503, 'host_unreachable'], `${what}: ${refusal.text}`);
+        assert.equal((await expectUpgradeRefusal(addressAt(front, session.connectUrl))).status, 503, what);
+        assert.ok(impostor.connectionCount() > 0, what);
+        assert.equal(impostor.receivedText(), '', what);
       });
     assert.equal((await one.api('GET', path)).status, 200);
     await one.release(session.id);
@@ -373,14 +374,14 @@ describe('hosts can use TLS between each other', () => {
 });
 
 describe('consumers and Actions can be used through any host', async () => {
-  const owner = await Person.owner(one);
-  const lab = await ConsumerFixture.of(one, owner);
-  await (await Owner.of(one)).publish('orders.cancel', cancelOrderOperation(shop, { approval: 'end_user' }));
+  const owner = await Person.setUpOwner(one);
+  const lab = await ConsumerFixture.open(one, owner);
+  await (await Owner.open(one)).publish('orders.cancel', cancelOrderOperation(shop, { approval: 'end_user' }));
   const grants = [{ operationId: 'orders.cancel' }, { operationId: 'memory.get' }];
-  const agent = await keyWith(one, { scopes: ACTION_SCOPES, grants });
+  const agent = await issueAgentKey(one, { scopes: ACTION_SCOPES, grants });
   const kim = await lab.signIn('kim@example.com');
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
-  const command = <Body>(host: TestServer, name: string, body: object, key = kim.accessToken) =>
+  const sendCommand = <Body>(host: TestServer, name: string, body: object, key = kim.accessToken) =>
     host.api<Body & ErrorBody>('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, {
       key,
       body,
@@ -392,18 +393,20 @@ describe('consumers and Actions can be used through any host', async () => {
       endUser,
     });
     const { jobId, digest } = action;
-    const followed = new ActionAgent(two, agent.key).read(jobId, '?wait=50&since=awaiting_approval');
-    const approvals = await Promise.all(fleet.hosts.map(host => command(host, 'actions.approve', { jobId, digest })));
+    const pendingRead = new ActionAgent(two, agent.key).read(jobId, '?wait=50&since=awaiting_approval');
+    const approvals = await Promise.all(
+      fleet.hosts.map(host => sendCommand(host, 'actions.approve', { jobId, digest })),
+    );
     assert.deepEqual(approvals.map(({ status }) => status).sort(), [200, 409, 409]);
-    assert.equal((await followed).body.status, 'approved');
-    const executed = await Promise.all(
+    assert.equal((await pendingRead).body.status, 'approved');
+    const executions = await Promise.all(
       [...fleet.hosts, ...fleet.hosts].map(host => new ActionAgent(host, agent.key).execute(action)),
     );
-    assert.equal(new Set(executed.map(({ body, text }) => body.id ?? text)).size, 1);
-    const ended = await new ActionAgent(front, agent.key).invocation(executed[0]?.body.id ?? '');
+    assert.equal(new Set(executions.map(({ body, text }) => body.id ?? text)).size, 1);
+    const ended = await new ActionAgent(front, agent.key).readInvocation(executions[0]?.body.id ?? '');
     assert.equal(ended.body.status, 'succeeded', ended.text);
-    assert.equal(shop.received('/orders/F-1/').length, 1);
-    const receipts = await command<ConsumerReceiptPage>(two, 'receipts.list', {});
+    assert.equal(shop.receivedRequests('/orders/F-1/').length, 1);
+    const receipts = await sendCommand<ConsumerReceiptPage>(two, 'receipts.list', {});
     assert.deepEqual(
       receipts.body.data.map(({ jobId: of }) => of),
       [jobId],
@@ -411,47 +414,51 @@ describe('consumers and Actions can be used through any host', async () => {
   });
 
   it('memory that was written on one host can be read on another host, until consent is withdrawn on a third host', async () => {
-    assert.equal((await command(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
-    const given = await command<Consent>(two, 'memory.consent', { keyId: agent.id, keys: ['size'], access: 'read' });
+    assert.equal((await sendCommand(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
+    const consent = await sendCommand<Consent>(two, 'memory.consent', {
+      keyId: agent.id,
+      keys: ['size'],
+      access: 'read',
+    });
     const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
     assert.equal(Object((await get(front)).body.output).item?.value, 42);
-    assert.equal((await command(front, 'memory.withdraw', { id: given.body.id })).status, 200);
+    assert.equal((await sendCommand(front, 'memory.withdraw', { id: consent.body.id })).status, 200);
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
   });
 
   it('a consumer can claim a hand-off through any host, and loses the hand-off when the consumer session ends', async () => {
-    const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
-    const session = await sessionOnOne({}, key);
-    const asked = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
-    const other = await lab.signIn('kim@example.com');
+    const { key } = await issueAgentKey(one, { scopes: [...AGENT_KEY_SCOPES] });
+    const session = await createSessionOnOne({}, key);
+    const handoff = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
+    const otherSignIn = await lab.signIn('kim@example.com');
     const claim = (host: TestServer, token?: string) =>
-      command<ClaimedHandoff>(host, 'handoffs.claim', { id: asked.id }, token);
+      sendCommand<ClaimedHandoff>(host, 'handoffs.claim', { id: handoff.id }, token);
     for (const host of fleet.hosts) {
-      const listed = await command<ConsumerHandoffPage>(host, 'handoffs.list', { status: 'requested' });
+      const listed = await sendCommand<ConsumerHandoffPage>(host, 'handoffs.list', { status: 'requested' });
       assert.deepEqual(
         listed.body.data.map(({ id }) => id),
-        [asked.id],
+        [handoff.id],
       );
-      assert.equal((await command(host, 'handoffs.get', { id: asked.id })).status, 200);
+      assert.equal((await sendCommand(host, 'handoffs.get', { id: handoff.id })).status, 200);
     }
-    const claims = await Promise.all(fleet.hosts.map(host => claim(host, other.accessToken)));
+    const claims = await Promise.all(fleet.hosts.map(host => claim(host, otherSignIn.accessToken)));
     assert.deepEqual(claims.map(({ status }) => status).sort(), [200, 409, 409]);
     const won = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
     assert.equal((await sendWithLease(front, won, 'renew')).status, 200);
-    assert.equal((await command(two, 'session.end', {}, other.accessToken)).status, 204);
-    const status = async () => (await readHandoff(front, key, asked.id)).status;
+    assert.equal((await sendCommand(two, 'session.end', {}, otherSignIn.accessToken)).status, 204);
+    const status = async () => (await readHandoff(front, key, handoff.id)).status;
     await eventually('the lease to be revoked', async () => (await status()) === 'requested');
     assert.equal((await sendWithLease(two, won, 'renew')).status, 409);
     await front.release(session.id);
   });
 
   it('an Action in a session is executed by the host of the session, and an Action that opens a browser by a host with a free slot', async () => {
-    const { key } = await keyWith(one, {
+    const { key } = await issueAgentKey(one, {
       scopes: [...AGENT_KEY_SCOPES],
       grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
     });
-    const session = await sessionOnOne({}, key);
-    const handoffOf = async (): Promise<Handoff> => {
+    const session = await createSessionOnOne({}, key);
+    const waitForHandoff = async (): Promise<Handoff> => {
       const open = await eventually(
         'the hand-off of the call',
         () =>
@@ -468,14 +475,14 @@ describe('consumers and Actions can be used through any host', async () => {
         executeOnApproval,
       });
       assert.equal((await decide(one, owner, action)).status, 200);
-      const executing = executeOnApproval ? undefined : new ActionAgent(two, key).execute(action);
-      const handoff = await handoffOf();
+      const pendingExecution = executeOnApproval ? undefined : new ActionAgent(two, key).execute(action);
+      const handoff = await waitForHandoff();
       assert.equal(handoff.instructions, input.instructions);
       await front.api('POST', handoffsPath(one, `/${handoff.id}/cancel`), { key });
-      const { status, body, text } = (await executing) ?? { status: 202, body: undefined, text: '' };
+      const { status, body, text } = (await pendingExecution) ?? { status: 202, body: undefined, text: '' };
       assert.ok(status === 200 || status === 202, text);
       const { invocationId = body?.id } = (await new ActionAgent(front, key).read(action.jobId)).body;
-      const ended = await new ActionAgent(front, key).invocation(invocationId ?? assert.fail());
+      const ended = await new ActionAgent(front, key).readInvocation(invocationId ?? assert.fail());
       assert.equal(ended.body.error?.code, 'handoff_cancelled', ended.text);
     }
     await front.release(session.id);
@@ -483,50 +490,52 @@ describe('consumers and Actions can be used through any host', async () => {
       input: { url: `${pages.url}/files` },
     });
     assert.equal((await decide(one, owner, action)).status, 200);
-    const executed = await new ActionAgent(front, key).execute(action);
-    const ended = await new ActionAgent(front, key).invocation(executed.body.id ?? assert.fail(executed.text));
+    const execution = await new ActionAgent(front, key).execute(action);
+    const ended = await new ActionAgent(front, key).readInvocation(execution.body.id ?? assert.fail(execution.text));
     assert.equal(ended.body.status, 'succeeded', ended.text);
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
   it('all hosts reject an access token after the consumer session is refreshed or ended on one host', async () => {
-    for (const host of fleet.hosts) assert.equal((await command(host, 'session.get', {})).status, 200);
-    const fresh = await two.api<ConsumerTokens>(
+    for (const host of fleet.hosts) assert.equal((await sendCommand(host, 'session.get', {})).status, 200);
+    const refreshResponse = await two.api<ConsumerTokens>(
       'POST',
       `/v1/consumer/applications/${lab.appId}/providers/hosted/session.refresh`,
       { key: null, body: { refreshToken: kim.refreshToken } },
     );
-    const token = fresh.body.accessToken ?? assert.fail(fresh.text);
+    const token = refreshResponse.body.accessToken ?? assert.fail(refreshResponse.text);
     const statusesWith = (key: string) => async () =>
-      (await Promise.all(fleet.hosts.map(host => command(host, 'session.get', {}, key)))).map(({ status }) => status);
+      (await Promise.all(fleet.hosts.map(host => sendCommand(host, 'session.get', {}, key)))).map(
+        ({ status }) => status,
+      );
     const all401 = (seen: readonly number[]) => seen.every(status => status === 401);
     await eventually('the old token to be refused by all hosts', statusesWith(kim.accessToken), all401);
-    assert.equal((await command(front, 'session.get', {}, token)).status, 200);
-    assert.equal((await command(one, 'session.endAll', {}, token)).status, 204);
+    assert.equal((await sendCommand(front, 'session.get', {}, token)).status, 200);
+    assert.equal((await sendCommand(one, 'session.endAll', {}, token)).status, 204);
     await eventually('the session to be refused by all hosts', statusesWith(token), all401);
   });
 });
 
 describe('attempts are counted across all hosts together', () => {
-  const statusesOf = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
+  const countStatuses = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
     const hosts = Array.from({ length: count }, (_, turn) => fleet.hosts[turn % fleet.hosts.length] ?? one);
     const statuses = (await Promise.all(hosts.map(attempt))).map(({ status }) => status);
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
   it('an account may have ten failed sign-ins on all hosts together, and successful sign-ins are not counted', async () => {
-    const person = await Person.owner(one, 'grace@example.com');
+    const person = await Person.setUpOwner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(
         'a place to check a password',
         () => new Person(host).signIn(email, 'not the password'),
         ({ status }) => status !== 503,
       );
-    assert.deepEqual(await statusesOf(15, guess('nobody@example.com')), { 401: 10, 429: 5 });
+    assert.deepEqual(await countStatuses(15, guess('nobody@example.com')), { 401: 10, 429: 5 });
     for (const host of fleet.hosts) {
-      const refused = await guess('nobody@example.com')(host);
-      assert.equal(refused.status, 429, refused.text);
-      assert.ok(Number(refused.headers['retry-after']) > 500, 'the time until the first attempt is forgotten');
+      const refusal = await guess('nobody@example.com')(host);
+      assert.equal(refusal.status, 429, refusal.text);
+      assert.ok(Number(refusal.headers['retry-after']) > 500, 'the time until the first attempt is forgotten');
     }
     for (let turn = 0; turn < 4; turn += 1)
       for (const host of fleet.hosts)
@@ -535,8 +544,8 @@ describe('attempts are counted across all hosts together', () => {
   });
 
   it('the number of requests from an address to all hosts together is limited', async () => {
-    const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
-    assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
+    const start = (host: TestServer) => host.api('POST', AUTHORIZATIONS, { key: null, body: { client_id: CLIENT_ID } });
+    assert.deepEqual(await countStatuses(36, start), { 201: 30, 429: 6 });
   });
 });
 
@@ -552,13 +561,13 @@ test('creates through the front place the sessions of an application on differen
 test('create, read and release succeed through a proxy that alternates between hosts', async () => {
   const headers = { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json' };
   for (let round = 0; round < 4; round += 1) {
-    const created = await sendRequest<CreatedSession>(`${fleet.url}${SESSIONS}`, {
+    const createResponse = await sendRequest<CreatedSession>(`${fleet.url}${SESSIONS}`, {
       method: 'POST',
       headers,
       body: '{}',
     });
-    assert.equal(created.status, 201, created.text);
-    const path = `${fleet.url}${SESSIONS}/${created.body.id}`;
+    assert.equal(createResponse.status, 201, createResponse.text);
+    const path = `${fleet.url}${SESSIONS}/${createResponse.body.id}`;
     assert.equal((await sendRequest<Session>(path, { headers })).body.status, 'RUNNING');
     const body = JSON.stringify({ status: 'REQUEST_RELEASE' });
     const released = await sendRequest<Session>(path, { method: 'POST', headers, body });
@@ -567,14 +576,14 @@ test('create, read and release succeed through a proxy that alternates between h
 });
 
 describe('MCP can be used through any host', () => {
-  const clientAt = async ({ url }: Pick<TestServer, 'url'>): Promise<Client> => {
+  const connectClient = async ({ url }: Pick<TestServer, 'url'>): Promise<Client> => {
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
     const endpoint = new URL(`${url}/v1/agent/applications/${one.applicationId}/mcp`);
     const requestInit = { headers: { authorization: `Bearer ${fleet.key}` } };
     await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
     return client;
   };
-  const called = async (client: Client, name: string, input: Record<string, unknown> = {}): Promise<string> => {
+  const callTool = async (client: Client, name: string, input: Record<string, unknown> = {}): Promise<string> => {
     const { content, isError } = await client.callTool({ name, arguments: input });
     const text = content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n');
     assert.ok(!isError, text);
@@ -582,39 +591,39 @@ describe('MCP can be used through any host', () => {
   };
 
   it('over MCP, a session can be used through every host, with the same references and the same hand-off', async () => {
-    const clients = [await clientAt(front), await clientAt(one), await clientAt(two)] as const;
+    const clients = [await connectClient(front), await connectClient(one), await connectClient(two)] as const;
     const [first, second, third] = clients;
-    const opened = await called(first, 'browser_open', { url: `${pages.a}/files` });
-    const [, sessionId = ''] = /Opened session (\S+)\./.exec(opened) ?? [];
+    const openedText = await callTool(first, 'browser_open', { url: `${pages.a}/files` });
+    const [, sessionId = ''] = /Opened session (\S+)\./.exec(openedText) ?? [];
     const owner =
       [one, two].find(host => runsOn(host, { id: sessionId })) ?? assert.fail('the session runs on no host');
-    const [, ref = ''] = /link "report".*\[ref=(\w+)\]/.exec(opened) ?? [];
+    const [, ref = ''] = /link "report".*\[ref=(\w+)\]/.exec(openedText) ?? [];
     for (const client of clients) {
-      await called(client, 'browser_hover', { ref });
-      await called(client, 'browser_hover', { ref, sessionId });
+      await callTool(client, 'browser_hover', { ref });
+      await callTool(client, 'browser_hover', { ref, sessionId });
     }
-    assert.ok((await called(second, 'browser_sessions')).includes(sessionId));
-    const handed = await called(third, 'browser_hand_over', { instructions: 'Sign in' });
+    assert.ok((await callTool(second, 'browser_sessions')).includes(sessionId));
+    const handed = await callTool(third, 'browser_hand_over', { instructions: 'Sign in' });
     const link = new URL(/http\S+/.exec(handed)?.[0] ?? '');
     const path = `/v1/applications/${one.applicationId}${link.pathname}`;
-    const waiting = called(first, 'browser_hand_over_wait', { sessionId });
-    const claim = await owner.api<ClaimedHandoff>('POST', `${path}/claim`, { key: link.hash.slice(1) });
-    assert.equal(claim.status, 200, claim.text);
+    const pendingWait = callTool(first, 'browser_hand_over_wait', { sessionId });
+    const claimResponse = await owner.api<ClaimedHandoff>('POST', `${path}/claim`, { key: link.hash.slice(1) });
+    assert.equal(claimResponse.status, 200, claimResponse.text);
     const body = { outcome: 'completed' };
-    await owner.api('POST', `${path}/complete`, { key: claim.body.leaseToken, body });
-    assert.match(await waiting, /the person is done/);
-    await called(second, 'browser_close');
+    await owner.api('POST', `${path}/complete`, { key: claimResponse.body.leaseToken, body });
+    assert.match(await pendingWait, /the person is done/);
+    await callTool(second, 'browser_close');
     assert.equal((await third.callTool({ name: 'browser_snapshot', arguments: { sessionId } })).isError, true);
     for (const client of clients) await client.close();
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
   it('browser_open opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
-    const taken = await sessionOnOne();
-    const clients = await Promise.all([front, one, two].map(clientAt));
+    const firstSession = await createSessionOnOne();
+    const clients = await Promise.all([front, one, two].map(connectClient));
     // All three calls choose the empty host, which has two slots.
-    const opened = await Promise.all(clients.map(client => called(client, 'browser_open')));
-    const ids = opened.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
+    const openedTexts = await Promise.all(clients.map(client => callTool(client, 'browser_open')));
+    const ids = openedTexts.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
     assert.deepEqual(
       [one, two].map(host => ids.filter(id => runsOn(host, { id })).length),
       [1, 2],
@@ -625,10 +634,10 @@ describe('MCP can be used through any host', () => {
       assert.match(JSON.stringify(content), /No slot is free/);
     }
     for (const [at, client] of clients.entries()) {
-      await called(client, 'browser_close', { sessionId: ids[at] });
+      await callTool(client, 'browser_close', { sessionId: ids[at] });
       await client.close();
     }
-    await front.release(taken.id);
+    await front.release(firstSession.id);
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 });
@@ -671,19 +680,19 @@ describe('a host that does not match the fleet is refused at startup, and the er
     });
 
   it('a host with a bucket of the same name in another store is refused', async () => {
-    const other = await startS3();
+    const otherStore = await startS3();
     try {
       const expected =
         /bucket of this server differs from that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
-      await assert.rejects(start({ env: { ...other.env } }), expected);
+      await assert.rejects(start({ env: { ...otherStore.env } }), expected);
     } finally {
-      await other.close();
+      await otherStore.close();
     }
   });
 
   it('a host whose version is older than the schema of the database is refused', async () => {
-    const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
-    await runStatement(fleet, later);
+    const insertStatement = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
+    await runStatement(fleet, insertStatement);
     try {
       await assert.rejects(
         start({}),
@@ -697,24 +706,24 @@ describe('a host that does not match the fleet is refused at startup, and the er
 });
 
 test('the operator can list all hosts and their sessions, and a draining host gets no new sessions', async () => {
-  const operator = await Person.owner(one);
+  const operator = await Person.setUpOwner(one);
   const list = async (): Promise<HostList> => (await operator.get<HostList>(HOSTS)).body;
   const { isAlone, data } = await list();
   assert.deepEqual([isAlone, data.map(({ slots }) => slots).toSorted()], [false, [0, 2, 2]]);
   assert.deepEqual([...new Set(data.map(({ state }) => state))], ['up']);
   assert.ok(data.every(({ heardAt, url, version }) => heardAt && url && version));
   const own = data.find(({ isThis }) => isThis) ?? assert.fail();
-  const other = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
-  const drained = await operator.send<ListedHost>('PATCH', `${HOSTS}/${other.id}`, { draining: true });
+  const otherHost = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
+  const drained = await operator.send<ListedHost>('PATCH', `${HOSTS}/${otherHost.id}`, { draining: true });
   assert.deepEqual([drained.status, drained.body.draining], [200, true], drained.text);
   await eventually('the drain to be listed', async () => (await list()).data.some(({ draining }) => draining));
   const made = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
   const on = async (host: string): Promise<string[]> =>
     (await operator.get<HostSessions>(`${HOSTS}/${host}/sessions`)).body.data.map(({ id }) => id);
   assert.deepEqual((await on(own.id)).toSorted(), made.map(({ id }) => id).toSorted());
-  assert.deepEqual(await on(other.id), []);
-  assert.equal((await operator.send('PATCH', `${HOSTS}/${other.id}`, { draining: false })).status, 200);
+  assert.deepEqual(await on(otherHost.id), []);
+  assert.equal((await operator.send('PATCH', `${HOSTS}/${otherHost.id}`, { draining: false })).status, 200);
   for (const { id } of made) await one.release(id);
-  const stranger = await one.api<ErrorBody>('PATCH', `${HOSTS}/${other.id}`, { body: { draining: true } });
-  assert.equal(stranger.status, 401, 'an agent key');
+  const refusal = await one.api<ErrorBody>('PATCH', `${HOSTS}/${otherHost.id}`, { body: { draining: true } });
+  assert.equal(refusal.status, 401, 'an agent key');
 });

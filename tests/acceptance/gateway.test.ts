@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { CdpClient, type CdpMessage, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, type CdpMessage, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { wholeDownloads } from '../harness/whole-downloads.ts';
+import { completeDownloads } from '../harness/whole-downloads.ts';
 
 const pages = await openPages({
   '/files':
@@ -24,12 +24,12 @@ const page = await client.attachToPage();
 await client.send('Page.enable', {}, page);
 
 async function visit(url: string): Promise<void> {
-  const loaded = client.next(
+  const loadEvent = client.next(
     `${url} to load`,
     ({ method, sessionId }) => method === 'Page.loadEventFired' && sessionId === page,
   );
   await client.send('Page.navigate', { url }, page);
-  await loaded;
+  await loadEvent;
 }
 
 /** Asserts that the gateway refuses the command with its own error, whose message names the command. */
@@ -127,28 +127,28 @@ test('a message that is nested too deeply returns an error', async () => {
 test('a binary message closes only its client, with 1003', async () => {
   const odd = await CdpClient.connect(session.connectUrl);
   odd.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
-  assert.equal((await odd.closed()).code, 1003);
+  assert.equal((await odd.waitForClose()).code, 1003);
   await assertUnharmed();
 });
 
 test("a client can neither use nor detach another client's channel", async () => {
-  const other = await CdpClient.connect(session.connectUrl);
-  const { error } = await other.ask('Runtime.evaluate', { expression: '1' }, page);
+  const otherClient = await CdpClient.connect(session.connectUrl);
+  const { error } = await otherClient.ask('Runtime.evaluate', { expression: '1' }, page);
   assert.match(error?.message ?? '', /Session with given id not found/);
-  assert.ok((await other.ask('Target.detachFromTarget', { sessionId: page })).error);
+  assert.ok((await otherClient.ask('Target.detachFromTarget', { sessionId: page })).error);
   assert.equal(await client.evaluate('40 + 2', page), 42);
-  await other.close();
+  await otherClient.close();
 });
 
 test('the events of a client are not sent to other clients', async () => {
-  const other = await CdpClient.connect(session.connectUrl);
+  const otherClient = await CdpClient.connect(session.connectUrl);
   await client.send('Runtime.enable', {}, page);
   await client.evaluate('console.log("only for me")', page);
-  await client.event('Runtime.consoleAPICalled');
+  await client.waitForEvent('Runtime.consoleAPICalled');
   await client.send('Runtime.disable', {}, page);
-  await other.send('Browser.getVersion');
-  assert.deepEqual(other.events, []);
-  await other.close();
+  await otherClient.send('Browser.getVersion');
+  assert.deepEqual(otherClient.events, []);
+  await otherClient.close();
 });
 
 // ---- refused commands ---------------------------------------------------------------------------------------------------
@@ -215,16 +215,16 @@ test('Target.getTargets lists only targets of the type page', async () => {
 
 // ---- files ------------------------------------------------------------------------------------------------------------
 
-const DOWNLOADS = join(server.dataDir, 'sessions', session.id, 'box', 'downloads');
+const DOWNLOADS_FOLDER = join(server.dataDir, 'sessions', session.id, 'box', 'downloads');
 
 async function assertDownloaded(): Promise<string> {
   const [file, ...others] = await eventually(
     'the download',
-    () => wholeDownloads(DOWNLOADS),
+    () => completeDownloads(DOWNLOADS_FOLDER),
     ({ length }) => length > 0,
   );
   assert.deepEqual(others, []);
-  const path = join(DOWNLOADS, String(file));
+  const path = join(DOWNLOADS_FOLDER, String(file));
   assert.equal(readFileSync(path, 'utf8'), FILE_TEXT);
   return path;
 }
@@ -242,22 +242,22 @@ async function clickDownload(): Promise<CdpMessage> {
 test('a client can deny downloads', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
   await visit(`${pages.a}/download-page`);
-  const canceled = client.next(
+  const cancelEvent = client.next(
     'the download to be cancelled',
     ({ method, params }) => method === 'Browser.downloadProgress' && params?.state === 'canceled',
   );
   await client.evaluate('document.getElementById("get").click()', page);
-  await canceled;
-  assert.deepEqual(existsSync(DOWNLOADS) ? readdirSync(DOWNLOADS) : [], []);
+  await cancelEvent;
+  assert.deepEqual(existsSync(DOWNLOADS_FOLDER) ? readdirSync(DOWNLOADS_FOLDER) : [], []);
   await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
 });
 
-const elsewhere = join(tmpdir(), `berth-elsewhere-${process.pid}`);
-mkdirSync(elsewhere);
-after(() => rmSync(elsewhere, { recursive: true }));
+const otherFolder = join(tmpdir(), `berth-elsewhere-${process.pid}`);
+mkdirSync(otherFolder);
+after(() => rmSync(otherFolder, { recursive: true }));
 
 for (const [what, behavior] of [
-  ['specifies a folder on its own machine', { behavior: 'allow', downloadPath: elsewhere, eventsEnabled: true }],
+  ['specifies a folder on its own machine', { behavior: 'allow', downloadPath: otherFolder, eventsEnabled: true }],
   [
     'specifies a folder and requests GUIDs',
     { behavior: 'allowAndName', downloadPath: '/nowhere/at/all', eventsEnabled: true },
@@ -269,20 +269,23 @@ for (const [what, behavior] of [
     const { params } = await clickDownload();
     const path = await assertDownloaded();
     assert.equal(basename(path), params?.guid);
-    const began = await client.event('Browser.downloadWillBegin', event => event.params?.guid === params?.guid);
-    assert.equal(began.params?.suggestedFilename, FILE_NAME);
-    assert.deepEqual(readdirSync(elsewhere), []);
+    const beginEvent = await client.waitForEvent(
+      'Browser.downloadWillBegin',
+      event => event.params?.guid === params?.guid,
+    );
+    assert.equal(beginEvent.params?.suggestedFilename, FILE_NAME);
+    assert.deepEqual(readdirSync(otherFolder), []);
     rmSync(path);
   });
 
 test('a download of a client without download settings is saved after a client with such settings has disconnected', async () => {
-  const passing = await CdpClient.connect(session.connectUrl);
-  await passing.send('Browser.setDownloadBehavior', {
+  const otherClient = await CdpClient.connect(session.connectUrl);
+  await otherClient.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
-    downloadPath: elsewhere,
+    downloadPath: otherFolder,
     eventsEnabled: true,
   });
-  await passing.close();
+  await otherClient.close();
   await visit(`${pages.a}/download-page`);
   await client.evaluate('document.getElementById("get").click()', page);
   rmSync(await assertDownloaded());
@@ -308,15 +311,15 @@ test('only files of the session can be attached to a file input or dropped on a 
   await visit(`${pages.a}/files`);
   const { root } = await client.send('DOM.getDocument', {}, page);
   const { nodeId } = await client.send('DOM.querySelector', { nodeId: Object(root).nodeId, selector: '#input' }, page);
-  for (const foreign of [
+  for (const foreignPath of [
     '/etc/ssl/certs/ca-certificates.crt',
     '/session/profile/Local State',
     `/session/downloads/../profile/Local State`,
     'Local State',
     '/proc/self/environ',
   ]) {
-    await assertRefused('DOM.setFileInputFiles', { files: [mine, foreign], nodeId }, page);
-    const data = { items: [], files: [foreign], dragOperationsMask: 1 };
+    await assertRefused('DOM.setFileInputFiles', { files: [mine, foreignPath], nodeId }, page);
+    const data = { items: [], files: [foreignPath], dragOperationsMask: 1 };
     await assertRefused('Input.dispatchDragEvent', { type: 'drop', x: 100, y: 100, data }, page);
   }
   assert.equal(await client.evaluate('document.getElementById("input").files.length', page), 0);
@@ -357,12 +360,12 @@ for (const [what, change, status, code] of [
   ['with an unknown path', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
 ] as const)
   test(`a connection to an address ${what} is refused before the upgrade, with the error body`, async () => {
-    const refused = await refusedUpgrade(change(session.connectUrl));
-    assert.equal(refused.status, status);
-    assert.equal(refused.body.code, code);
-    assert.equal(refused.body.statusCode, status);
-    assert.ok(refused.body.requestId, 'with a request id');
-    assert.ok(refused.body.message.length > 20);
+    const refusal = await expectUpgradeRefusal(change(session.connectUrl));
+    assert.equal(refusal.status, status);
+    assert.equal(refusal.body.code, code);
+    assert.equal(refusal.body.statusCode, status);
+    assert.ok(refusal.body.requestId, 'with a request id');
+    assert.ok(refusal.body.message.length > 20);
   });
 
 test('ended sessions leave no process, file or unfinished database row behind', async () => {

@@ -7,8 +7,8 @@ import { chromium, type FrameLocator, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   type DisplaySettings,
   ensureConsoleBuilt,
   openWatchedPage,
@@ -19,7 +19,7 @@ import {
 import { ConsumerFixture } from '../harness/consumers.ts';
 import { Guide } from '../harness/guide.ts';
 import { handoffsPath, readHandoff, requestHandoff } from '../harness/handoffs.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
@@ -50,15 +50,15 @@ const guide = new Guide('handed-over', {
   'http://127.0.0.1:8000/': `${pages.url}/`,
 });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
-const owner = await Person.owner(server);
-const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+const owner = await Person.setUpOwner(server);
+const { key } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Passkeys are bound to a host name, so the pages for people are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
 /** The folder for screenshots in all sizes, which a person can review. Undefined if no screenshots are wanted. */
 const screenshotFolder = process.env.BERTH_SHOTS;
 const SIZES: readonly DisplaySettings[] = screenshotFolder
-  ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
-  : [PHONE, DESK_DARK];
+  ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESKTOP, DESKTOP_DARK]
+  : [PHONE, DESKTOP_DARK];
 /** How soon the page must be back once the service is up again, as required by issue 19. */
 const BACK_WITHIN_MS = 5_000;
 
@@ -71,7 +71,7 @@ async function openCodePage() {
 }
 
 const path = (url: string): string => url.slice(new URL(url).origin.length);
-const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
+const screenOf = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
 /**
  * Waits until the viewer has control and the first frame has been drawn, because earlier input has no effect. The first
@@ -83,39 +83,43 @@ async function waitForControl(view: FrameLocator): Promise<void> {
 }
 
 async function typeInto(page: Page, text: string): Promise<void> {
-  const canvas = screen(page).locator('#canvas');
+  const canvas = screenOf(page).locator('#canvas');
   await canvas.click({ position: { x: 60, y: 30 } });
   await page.keyboard.press('End');
   await page.keyboard.type(text);
 }
 
 test('the Playwright and Puppeteer examples of the guide hand over to a member on a phone, and then continue', async () => {
-  const running = guide.start(server);
-  const watched = await openWatchedPage(PHONE, base);
-  const { page } = watched;
-  const failed = running.ended.then(code => assert.fail(`${code} ${running.printed()} ${running.said()}`));
-  failed.catch(() => {});
+  const guideRun = guide.start(server);
+  const watchedPage = await openWatchedPage(PHONE, base);
+  const { page } = watchedPage;
+  const guideFailure = guideRun.exitCode.then(code => assert.fail(`${code} ${guideRun.stdout()} ${guideRun.stderr()}`));
+  guideFailure.catch(() => {});
   for (const agent of ['Playwright', 'Puppeteer']) {
-    const addresses = () => running.said().match(/http\S+\/handoffs\/\S+/g) ?? [];
-    const asked = eventually(`${agent} to ask`, addresses, all => all.length === (agent === 'Playwright' ? 1 : 2));
-    const [address = ''] = (await Promise.race([asked, failed])).slice(-1);
+    const findAddresses = () => guideRun.stderr().match(/http\S+\/handoffs\/\S+/g) ?? [];
+    const handoffAddresses = eventually(
+      `${agent} to ask`,
+      findAddresses,
+      all => all.length === (agent === 'Playwright' ? 1 : 2),
+    );
+    const [address = ''] = (await Promise.race([handoffAddresses, guideFailure])).slice(-1);
     await page.goto(`${base}${path(address)}`);
     if (agent === 'Playwright') await signInByHand(page, 'ada@example.com', PASSWORD);
     await page.getByRole('button', { name: 'Take control' }).click();
-    await waitForControl(screen(page));
+    await waitForControl(screenOf(page));
     const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
     const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
     assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
     await typeInto(page, '4711');
     await page.keyboard.press('Enter');
-    await screen(page).getByText('Account').first().waitFor();
+    await screenOf(page).getByText('Account').first().waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'Thank you' }).waitFor();
   }
-  assert.equal(await running.ended, 0, `${running.printed()}\n${running.said()}`);
+  assert.equal(await guideRun.exitCode, 0, `${guideRun.stdout()}\n${guideRun.stderr()}`);
   assert.deepEqual(JSON.parse(guide.read('agent.json')).outcome, 'completed');
-  assert.deepEqual(watched.violations, []);
-  await watched.close();
+  assert.deepEqual(watchedPage.violations, []);
+  await watchedPage.close();
   const granted = await server.operate('credits', 'grant', '-', '100', '--reason', 'for the tests that follow');
   assert.equal(granted.code, 0, granted.stderr);
 });
@@ -134,8 +138,8 @@ for (const look of SIZES)
       reason: 'otp',
       instructions: `Enter the code from your bank app.\u202e <b>not bold</b> ${'long '.repeat(100)}`,
     });
-    const watched = await openWatchedPage(look, base);
-    const { page } = watched;
+    const watchedPage = await openWatchedPage(look, base);
+    const { page } = watchedPage;
     const reply = await page.goto(`${base}${path(claimUrl)}`);
     assert.match(reply?.headers()['content-security-policy'] ?? '', /frame-ancestors 'none'/);
     await page.getByRole('heading', { name: 'Enter a code' }).waitFor();
@@ -143,24 +147,24 @@ for (const look of SIZES)
     const said = (await page.locator('section', { hasText: 'The agent says' }).textContent()) ?? '';
     assert.ok(said.includes('<b>not bold</b>') && !said.includes('\u202e') && said.length < 300, said);
     await page.getByText(pages.url, { exact: true }).waitFor();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     if (screenshotFolder)
       await page.screenshot({ path: `${screenshotFolder}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
-    await waitForControl(screen(page));
+    await waitForControl(screenOf(page));
     assert.equal(await countLongWords(page), 100);
     await typeInto(page, '123456');
     if (screenshotFolder) await page.screenshot({ path: `${screenshotFolder}/work-${look.width}-${look.colours}.png` });
-    assert.equal(await watched.overflows(), false);
+    assert.equal(await watchedPage.overflows(), false);
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'Thank you' }).waitFor();
     const read = await readHandoff(server, key, handoff);
     assert.deepEqual([read.status, read.note, read.holder?.kind], ['completed', 'The code is in.', 'link']);
     assert.equal(await agentPage.inputValue('#code'), '123456');
-    assert.deepEqual(watched.violations, []);
-    await watched.close();
+    assert.deepEqual(watchedPage.violations, []);
+    await watchedPage.close();
     await browser.close();
     await server.release(id);
   });
@@ -171,35 +175,39 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   // typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
   const { id: handoff } = await requestHandoff(server, key, id, terms);
-  const watched = await openWatchedPage(DESK, base);
-  const { page } = watched;
+  const watchedPage = await openWatchedPage(DESKTOP, base);
+  const { page } = watchedPage;
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
   await page.getByRole('button', { name: 'Take control' }).click();
-  await waitForControl(screen(page));
+  await waitForControl(screenOf(page));
   await typeInto(page, 'before ');
   await eventually('the text', async () => (await agentPage.inputValue('#code')) === 'before ');
   const { fence } = await readHandoff(server, key, handoff);
   await browser.close();
   await server.kill('SIGKILL');
-  const state = screen(page).locator('#state');
+  const state = screenOf(page).locator('#state');
   await state.filter({ hasText: 'Connecting' }).waitFor();
   await server.start();
   const startedMs = performance.now();
   await state.filter({ hasText: 'You are in control' }).waitFor();
   const backMs = performance.now() - startedMs;
   assert.ok(backMs < BACK_WITHIN_MS, `the page was back after ${Math.round(backMs)} ms`);
-  const after = await readHandoff(server, key, handoff);
-  assert.deepEqual([after.status, after.fence], ['claimed', fence], 'the same lease, under the same fence');
+  const handoffAfter = await readHandoff(server, key, handoff);
+  assert.deepEqual(
+    [handoffAfter.status, handoffAfter.fence],
+    ['claimed', fence],
+    'the same lease, under the same fence',
+  );
   await typeInto(page, 'after');
   await page.getByRole('button', { name: 'Give it back' }).click();
   await page.getByRole('heading', { name: 'Given back' }).waitFor();
   assert.equal((await readHandoff(server, key, handoff)).status, 'requested');
   await server.api('POST', handoffsPath(server, `/${handoff}/cancel`), { key });
-  const again = await chromium.connectOverCDP(connectUrl);
-  assert.equal(await again.contexts()[0]?.pages()[0]?.inputValue('#code'), 'before after');
-  await again.close();
-  await watched.close();
+  const secondBrowser = await chromium.connectOverCDP(connectUrl);
+  assert.equal(await secondBrowser.contexts()[0]?.pages()[0]?.inputValue('#code'), 'before after');
+  await secondBrowser.close();
+  await watchedPage.close();
   await server.release(id);
 });
 
@@ -207,36 +215,36 @@ test('only a site that the application has registered can show the page in a fra
   const { id, browser, page: agentPage } = await openCodePage();
   const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
   const address = `${base}${path(claimUrl)}`;
-  const policy = async (url: string): Promise<readonly [string, string | null]> => {
+  const readFramePolicy = async (url: string): Promise<readonly [string, string | null]> => {
     const { headers } = await fetch(url);
     const [, frameAncestors = ''] = /frame-ancestors ([^;]*)/.exec(headers.get('content-security-policy') ?? '') ?? [];
     return [frameAncestors, headers.get('x-frame-options')];
   };
-  assert.deepEqual(await policy(address), ["'none'", 'DENY']);
+  assert.deepEqual(await readFramePolicy(address), ["'none'", 'DENY']);
   const register = (origins: readonly string[]) => {
     const identity = { hosted: { methods: [], registration: 'closed' }, origins };
     return owner.send<ErrorBody>('PUT', `/v1/applications/${server.applicationId}/identity`, identity, {
       'if-match': '*',
     });
   };
-  const foreign = ['https://*', 'https://*.shop.example', 'https://a;sandbox', 'https://a,b', "https://'self'"];
-  const refused = await register([pages.url, ...foreign]);
-  const issues: ReadonlyArray<{ path: string }> = Object(refused.body.details).issues;
-  assert.equal(refused.status, 400, refused.text);
+  const invalidOrigins = ['https://*', 'https://*.shop.example', 'https://a;sandbox', 'https://a,b', "https://'self'"];
+  const refusal = await register([pages.url, ...invalidOrigins]);
+  const issues: ReadonlyArray<{ path: string }> = Object(refusal.body.details).issues;
+  assert.equal(refusal.status, 400, refusal.text);
   assert.deepEqual(
     issues.map(issue => issue.path),
-    foreign.map((_, at) => `origins[${at + 1}]`),
+    invalidOrigins.map((_, at) => `origins[${at + 1}]`),
   );
-  assert.match(refused.text, /https:\/\/shop\.example.*without \*/);
+  assert.match(refusal.text, /https:\/\/shop\.example.*without \*/);
   const registered = await register([pages.url]);
   assert.equal(registered.status, 200, registered.text);
   // Adds the origins to the database directly, because an earlier version of Berth accepted such origins.
-  await queryRows(server, 'update application_identities set origins = origins || $1', [foreign]);
-  assert.deepEqual(await policy(address), [pages.url, null]);
+  await queryRows(server, 'update application_identities set origins = origins || $1', [invalidOrigins]);
+  assert.deepEqual(await readFramePolicy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
-    assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
-  const watched = await openWatchedPage(DESK, base);
-  const { page } = watched;
+    assert.deepEqual(await readFramePolicy(other), ["'none'", 'DENY'], other);
+  const watchedPage = await openWatchedPage(DESKTOP, base);
+  const { page } = watchedPage;
   const frameUrl = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
   const frame = page.frameLocator('iframe');
   await page.goto(frameUrl(address.split('#', 1)[0] ?? ''));
@@ -251,7 +259,7 @@ test('only a site that the application has registered can show the page in a fra
   await frame.getByRole('heading', { name: 'Thank you' }).waitFor();
   await page.waitForFunction("document.title === 'completed'");
   assert.equal(await agentPage.inputValue('#code'), 'framed');
-  await watched.close();
+  await watchedPage.close();
   await browser.close();
   await server.release(id);
 });
@@ -267,7 +275,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerFixture, email: string)
 }
 
 test('a consumer finds a waiting hand-off, takes control on a phone, keeps control after a reload, and completes the hand-off', async () => {
-  const lab = await ConsumerFixture.of(server, owner);
+  const lab = await ConsumerFixture.open(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
   let isFirst = true;
@@ -280,8 +288,8 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
-    const watched = await openWatchedPage(look, base);
-    const { page } = watched;
+    const watchedPage = await openWatchedPage(look, base);
+    const { page } = watchedPage;
     const takeScreenshot = async (name: string): Promise<void> => {
       if (screenshotFolder)
         await page.screenshot({ path: `${screenshotFolder}/consumer-${name}-${look.width}-${look.colours}.png` });
@@ -290,7 +298,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await signInAsConsumer(page, lab, 'kim@example.com');
     if (!isFirst) {
       await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
-      await watched.assertAccessible();
+      await watchedPage.assertAccessible();
       await takeScreenshot('list');
       await page.getByRole('link', { name: /^Enter a code for an agent .* until / }).click();
     }
@@ -299,22 +307,22 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByText(pages.url, { exact: true }).waitFor();
     const said = await page.locator('section', { hasText: 'The agent says' }).textContent();
     assert.ok(said?.includes('<b>') && !said.includes('\u202e'), said ?? '');
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await takeScreenshot('request');
     await page.getByRole('button', { name: 'Take control' }).click();
-    await waitForControl(screen(page));
+    await waitForControl(screenOf(page));
     await typeInto(page, '123');
     await eventually('the text', async () => (await agentPage.inputValue('#code')) === '123');
     await page.reload();
-    await waitForControl(screen(page));
+    await waitForControl(screenOf(page));
     assert.equal(await countLongWords(page), 100);
     await typeInto(page, '456');
-    assert.equal(await watched.overflows(), false);
+    assert.equal(await watchedPage.overflows(), false);
     await takeScreenshot('work');
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('The agent has control again').waitFor();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.getByRole('link', { name: 'See what else is waiting for you' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();
@@ -325,8 +333,8 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
       ['completed', 'The code is in.', { kind: 'consumer', id: consumer.id }],
     );
     assert.equal(await agentPage.inputValue('#code'), '123456');
-    assert.deepEqual(watched.violations, []);
-    await watched.close();
+    assert.deepEqual(watchedPage.violations, []);
+    await watchedPage.close();
     await browser.close();
     await server.release(id);
   }

@@ -9,9 +9,9 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import { claimHandoff, handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,9 +22,9 @@ const pages = await openPages({
     <form><input id="code" name="code" autocomplete="off"></form><a id="out" href="http://localhost:1/">out</a>`,
 });
 const server = await startServer({ pages, clock: 'test' });
-const token = await ownerToken(server);
-const person = await Person.owner(server);
-const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+const token = await createOwnerToken(server);
+const person = await Person.setUpOwner(server);
+const { key } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
 
 interface HandoffEventParams {
   readonly handoffId: string;
@@ -34,13 +34,13 @@ interface HandoffEventParams {
 }
 
 const openCodePage = async (settings: object = {}) => {
-  const created = await server.createSession({ ...settings }, key);
-  const browser = await chromium.connectOverCDP(created.connectUrl);
+  const session = await server.createSession({ ...settings }, key);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
   await page.goto(`${pages.url}/code`);
   const cdp = await browser.contexts()[0]?.newCDPSession(page);
   assert.ok(cdp);
-  return { ...created, browser, page, cdp };
+  return { ...session, browser, page, cdp };
 };
 
 /** Advances the clock while the agent's client sends commands, so that the client counts as connected. */
@@ -51,7 +51,7 @@ async function pass(ms: number, cdp: { send(method: 'Page.getFrameTree'): Promis
   }
 }
 
-const eventsOf = async (id: string): Promise<string[]> => {
+const listEventTypes = async (id: string): Promise<string[]> => {
   const { body } = await server.api<{ data: SessionEvent[] }>('GET', `/v1/browsers/sessions/${id}/events`, { key });
   return body.data.map(({ type }) => type).filter(type => type.startsWith('handoff.'));
 };
@@ -85,19 +85,19 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
     [false, 'mask'],
   ])
     await assert.rejects(ask('Berth.handoff', { instructions: 'x', mask, record }), /mask means/);
-  const claimed = await claimHandoff(server, person, handoffId);
+  const claimedHandoff = await claimHandoff(server, person, handoffId);
   const second = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
   assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
-  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   let isTyped = false;
   const typing = page.keyboard.type(' and the agent').then(() => {
     isTyped = true;
   });
   await typeAs(viewer, 'the person');
-  const waited = readHandoff(server, key, handoffId, '?wait=30');
-  const done = await sendWithLease(server, claimed, 'complete', { outcome: 'completed', note: 'Signed in.' });
+  const pendingRead = readHandoff(server, key, handoffId, '?wait=30');
+  const done = await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed', note: 'Signed in.' });
   assert.equal(done.status, 200, done.text);
-  assert.equal((await waited).status, 'completed');
+  assert.equal((await pendingRead).status, 'completed');
   await typing;
   assert.ok(isTyped);
   assert.equal(await field.inputValue(), 'the person and the agent');
@@ -110,9 +110,9 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   assert.deepEqual([...new Set(told.map(([, { callbackEvent }]) => callbackEvent))], ['code.entered']);
   assert.equal((await readHandoff(server, key, handoffId)).callbackEvent, 'code.entered');
   assert.ok(viewer.last('ended'), 'the address of the person has ended');
-  await assert.rejects(LiveViewer.open(claimed.liveViewUrl), /refused with 403/);
-  await eventually('the events', async () => (await eventsOf(id)).length === 3);
-  assert.deepEqual(await eventsOf(id), ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
+  await assert.rejects(LiveViewer.open(claimedHandoff.liveViewUrl), /refused with 403/);
+  await eventually('the events', async () => (await listEventTypes(id)).length === 3);
+  assert.deepEqual(await listEventTypes(id), ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
   await browser.close();
   await server.release(id);
 });
@@ -123,26 +123,26 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   const [page = assert.fail()] = await browser.pages();
   await page.goto(`${pages.url}/code`);
   const cdp = await page.createCDPSession();
-  const completed = new Promise<HandoffEventParams>(resolve =>
+  const completeEvent = new Promise<HandoffEventParams>(resolve =>
     cdp.on('Berth.handoffComplete', told => resolve(told as HandoffEventParams)),
   );
-  const asked = await (cdp.send as (method: string, params: object) => Promise<HandoffEventParams>).call(
+  const handoff = await (cdp.send as (method: string, params: object) => Promise<HandoffEventParams>).call(
     cdp,
     'Berth.handoff',
     {
       instructions: 'Enter the code',
     },
   );
-  const claimed = await claimHandoff(server, person, asked.handoffId);
-  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const claimedHandoff = await claimHandoff(server, person, handoff.handoffId);
+  const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   const typing = (async () => {
     await page.keyboard.type('-a');
     await page.keyboard.type('-b');
   })();
   await typeAs(viewer, 'x');
-  await sendWithLease(server, claimed, 'complete', { outcome: 'declined' });
+  await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'declined' });
   await typing;
-  assert.equal((await completed).outcome, 'declined');
+  assert.equal((await completeEvent).outcome, 'declined');
   assert.equal(await page.evaluate('document.getElementById("code").value'), 'x-a-b');
   await browser.disconnect();
   await server.release(id);
@@ -151,11 +151,11 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
 test('a NUL in the instructions of a hand-off and half of a surrogate pair in its evidence are refused', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const body = { sessionId, instructions: 'Sign\0 in' };
-  const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
-  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, sessionId)).id);
+  const refusal = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
+  const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, sessionId)).id);
   const report = { outcome: 'completed', evidence: { code: '\ud800' } };
-  const half = await sendWithLease<ErrorBody>(server, claimed, 'complete', report);
+  const half = await sendWithLease<ErrorBody>(server, claimedHandoff, 'complete', report);
   assert.deepEqual([half.status, half.body.code], [400, 'invalid_request'], half.text);
   assert.match(half.body.message, /half of a surrogate pair/);
   await server.release(sessionId);
@@ -170,8 +170,8 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   assert.deepEqual(claims.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 409)]);
   const first = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
   assert.equal((await sendWithLease(server, first, 'renew')).status, 200);
-  const before = await LiveViewer.open(first.liveViewUrl);
-  await eventually('control of the person', () => before.last('control')?.who === 'you');
+  const firstViewer = await LiveViewer.open(first.liveViewUrl);
+  await eventually('control of the person', () => firstViewer.last('control')?.who === 'you');
   assert.equal((await sendWithLease(server, first, 'cancel')).body.status, 'requested');
   for (const verb of ['renew', 'complete', 'cancel'] as const) {
     const { status, body } = await sendWithLease<ErrorBody>(
@@ -185,7 +185,7 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   const second = await claimHandoff(server, person, handoff);
   assert.ok(second.fence > first.fence);
   await assert.rejects(LiveViewer.open(first.liveViewUrl), /refused with 403/);
-  before.sendInput({ type: 'text', text: 'stale' });
+  firstViewer.sendInput({ type: 'text', text: 'stale' });
   await sendWithLease(server, second, 'complete', { outcome: 'completed' });
   await browser.close();
   await server.release(id);
@@ -213,7 +213,7 @@ test('the lease of a hand-off ends if it is not renewed or its live view is clos
     'the hand-off to expire',
     async () => (await readHandoff(server, key, handoff)).status === 'expired',
   );
-  await eventually('the events', async () => (await eventsOf(id)).length === 6);
+  await eventually('the events', async () => (await listEventTypes(id)).length === 6);
   await browser.close();
   await server.release(id);
 });
@@ -243,16 +243,16 @@ test('a hand-off expires no later than its session, and can extend the session o
     ['ttl_cut'],
   );
   await server.api('POST', handoffsPath(server, `/${cut.id}/cancel`), { key });
-  const longer = await requestHandoff(server, key, id, { ttlSeconds: 3600, extendSession: true });
-  assert.equal(longer.warnings, undefined);
+  const extendedHandoff = await requestHandoff(server, key, id, { ttlSeconds: 3600, extendSession: true });
+  assert.equal(extendedHandoff.warnings, undefined);
   const { body } = await server.api<{ expiresAt: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
-  assert.equal(body.expiresAt, longer.expiresAt);
-  const claimed = await claimHandoff(server, person, longer.id);
+  assert.equal(body.expiresAt, extendedHandoff.expiresAt);
+  const claimedHandoff = await claimHandoff(server, person, extendedHandoff.id);
   await server.release(id);
   await eventually('the hand-off to end with its session', async () => {
-    return (await readHandoff(server, key, longer.id)).status === 'session_ended';
+    return (await readHandoff(server, key, extendedHandoff.id)).status === 'session_ended';
   });
-  assert.equal((await sendWithLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
+  assert.equal((await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' })).status, 409);
 });
 
 test('taking control in the live view creates a hand-off, and another hand-off cannot be requested meanwhile', async () => {
@@ -267,14 +267,14 @@ test('taking control in the live view creates a hand-off, and another hand-off c
     listed.data.map(({ origin, status }) => [origin, status]),
     [['viewer', 'claimed']],
   );
-  const beside = await server.api<ErrorBody>('POST', handoffsPath(server), {
+  const refusal = await server.api<ErrorBody>('POST', handoffsPath(server), {
     key,
     body: { sessionId: id, instructions: 'x' },
   });
-  assert.deepEqual([beside.status, beside.body.code], [409, 'handoff_exists']);
+  assert.deepEqual([refusal.status, refusal.body.code], [409, 'handoff_exists']);
   await viewer.giveControl();
   const { id: handoff } = await requestHandoff(server, key, id);
-  viewer.say({ type: 'take' });
+  viewer.send({ type: 'take' });
   await eventually('the request for control to be refused', () =>
     viewer.last('refused')?.why.includes('waits for a person'),
   );

@@ -5,16 +5,16 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Host, HostExamination } from '../../contract/host.ts';
 import type { HostList, HostSessions } from '../../contract/hosts.ts';
 import {
-  consoleLink,
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   ensureConsoleBuilt,
+  findConsoleLink,
   PHONE,
   PHONE_DARK,
   visitSessions,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -26,8 +26,8 @@ const MINUTE_MS = 60_000;
 
 await ensureConsoleBuilt();
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_REGISTRATION: 'open' } });
-const token = await ownerToken(server);
-const link = consoleLink(server);
+const token = await createOwnerToken(server);
+const link = findConsoleLink(server);
 
 test('the operator can read the current and recent load of the machine and the server', async () => {
   const { id } = await server.createSession({ keepAlive: true });
@@ -36,12 +36,16 @@ test('the operator can read the current and recent load of the machine and the s
     assert.equal(response.status, 200, response.text);
     return response.body;
   };
-  const before = (await read()).samples.length;
-  const later = async (): Promise<Host> => {
+  const countBefore = (await read()).samples.length;
+  const advanceAndRead = async (): Promise<Host> => {
     await server.advance(MINUTE_MS);
     return read();
   };
-  const host = await eventually('three new samples', later, ({ samples }) => samples.length >= before + 3);
+  const host = await eventually(
+    'three new samples',
+    advanceAndRead,
+    ({ samples }) => samples.length >= countBefore + 3,
+  );
   assert.equal(host.now.sessions, 1);
   assert.ok(host.now.slotsUsed >= 1 && host.now.diskFreeBytes > 0 && host.now.serverBytes > 0);
   assert.ok(host.now.memoryUsedBytes > 0 && host.now.memoryUsedBytes <= host.memoryBytes);
@@ -69,9 +73,9 @@ test('on a single machine, the list of hosts contains only this host with its se
   );
   const none = await server.api<ErrorBody>('GET', `${HOSTS}/${server.applicationId}/sessions`, { key: token });
   assert.deepEqual([none.status, none.body.code], [404, 'not_found']);
-  const operator = await Person.owner(server);
-  const drained = await operator.send<ErrorBody>('PATCH', `${HOSTS}/${host?.id}`, { draining: true });
-  assert.deepEqual([drained.status, drained.body.code], [422, 'feature_unavailable'], drained.text);
+  const operator = await Person.setUpOwner(server);
+  const refusal = await operator.send<ErrorBody>('PATCH', `${HOSTS}/${host?.id}`, { draining: true });
+  assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable'], refusal.text);
   await server.release(id);
 });
 
@@ -89,8 +93,8 @@ test('concurrent examination requests get the same result, and sessions keep run
 });
 
 test('another account, and a token that is restricted to an application, cannot read or examine the host', async () => {
-  const other = await registerOtherPerson(server, 'eve@example.com', 'owner');
-  const restricted = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
+  const otherPerson = await registerOtherPerson(server, 'eve@example.com', 'owner');
+  const tokenResponse = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
     body: { name: 'narrow', scopes: ['applications:read'], applicationIds: [server.applicationId] },
   });
@@ -101,37 +105,37 @@ test('another account, and a token that is restricted to an application, cannot 
     ['GET', `${HOSTS}/${server.applicationId}/sessions`],
   ] as const) {
     const responses = [
-      await server.api<ErrorBody>(method, path, { key: restricted.body.token }),
-      await other.send<ErrorBody>(method, path),
+      await server.api<ErrorBody>(method, path, { key: tokenResponse.body.token }),
+      await otherPerson.send<ErrorBody>(method, path),
     ];
     for (const { status, body } of responses) assert.deepEqual([status, body.code], [403, 'permission_denied']);
     assert.equal((await server.api(method, path, { key: server.key })).status, 401);
   }
 });
 
-for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
+for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
   test(`the examination can be started by keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
-    visitSessions(server, link, look, async watched => {
-      const { page } = watched;
+    visitSessions(server, link, look, async watchedPage => {
+      const { page } = watchedPage;
       await page.goto(`${server.url}/console/host`);
       await page.getByRole('img', { name: /^Processor since/ }).waitFor();
       await page.getByRole('button', { name: 'Examine' }).focus();
       await page.keyboard.press('Enter');
       await page.getByText('system tools').waitFor();
-      await watched.assertAccessible();
+      await watchedPage.assertAccessible();
     }));
 
 test('the hosts page shows that there is only one host, and lists the sessions of the host', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-    await visitSessions(server, link, look, async watched => {
-      const { page } = watched;
+  for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
+    await visitSessions(server, link, look, async watchedPage => {
+      const { page } = watchedPage;
       await page.goto(`${server.url}/console/hosts`);
       await page.getByText('This is the only host.').waitFor();
       await page.getByRole('button', { name: 'Running here (1)' }).click();
       await page.getByRole('link', { name: 'Default' }).waitFor();
       await page.getByText(id).waitFor();
-      await watched.assertAccessible();
+      await watchedPage.assertAccessible();
     });
   await server.release(id);
 });

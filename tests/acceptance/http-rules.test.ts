@@ -14,10 +14,10 @@ import { openApiDocument } from '../../contract/openapi.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { TOKEN_SCOPES } from '../../contract/tokens.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { speakingExtension } from '../harness/extensions.ts';
-import { keyWith } from '../harness/operations.ts';
+import { messagingExtension } from '../harness/extensions.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -161,11 +161,11 @@ for (const body of ['[]', '"text"', '7', 'null'])
 test('a body of 1 MB is refused with 413, and a body that is one byte smaller is read to its end', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
-  const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
-  assert.equal(much.status, 413);
-  assert.equal(much.body.code, 'payload_too_large');
-  const enough = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX - 1), headers });
-  assert.equal(enough.body.code, 'unknown_field', 'the body was read to its end');
+  const oversizedResponse = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
+  assert.equal(oversizedResponse.status, 413);
+  assert.equal(oversizedResponse.body.code, 'payload_too_large');
+  const acceptedResponse = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX - 1), headers });
+  assert.equal(acceptedResponse.body.code, 'unknown_field', 'the body was read to its end');
 });
 
 test('the error for an oversized body states the limit and gives advice', async () => {
@@ -183,10 +183,10 @@ test('unknown fields in a new context or an import cause a warning, or are refus
   );
   const path = `/v1/browsers/contexts/${made.body.id}`;
   const state = { cookies: [], origins: [{ origin: 'https://shop.example', localStorage: [], indexedDB: [] }] };
-  const imported = await server.api<Context>('POST', `${path}/storage-state`, { body: state });
-  assert.equal(imported.status, 200);
+  const importResponse = await server.api<Context>('POST', `${path}/storage-state`, { body: state });
+  assert.equal(importResponse.status, 200);
   assert.deepEqual(
-    imported.body.warnings?.map(warning => warning.path),
+    importResponse.body.warnings?.map(warning => warning.path),
     ['origins[0].indexedDB'],
   );
   assert.equal((await server.api<Context>('GET', path)).body.warnings, undefined);
@@ -236,13 +236,16 @@ test('an update with an empty JSON body and a delete with a JSON content type ar
   const update = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_TYPE });
   assert.deepEqual([update.status, update.body.status], [200, 'RUNNING'], update.text);
   await server.release(id);
-  const path = await created('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } });
+  const path = await createObject('/v1/account/tokens', {
+    key: token,
+    body: { name: 'short', scopes: ['audit:read'] },
+  });
   const remove = await server.api('DELETE', path, { headers: JSON_TYPE, key: token });
   assert.equal(remove.status, 204, remove.text);
 });
 
 /** Creates an object, and returns its path. */
-async function created(path: string, options: ApiOptions): Promise<string> {
+async function createObject(path: string, options: ApiOptions): Promise<string> {
   const { status, body, text: said } = await server.api<{ id: string }>('POST', path, options);
   assert.ok(status === 200 || status === 201, said);
   return `${path}/${body.id}`;
@@ -291,13 +294,13 @@ test('ids in paths, queries and bodies are accepted in upper case', async () => 
   assert.equal((await server.api<Context>('GET', `/v1/browsers/contexts/${id.toUpperCase()}`)).body.id, id);
   const session = await server.createSession({ projectId, context: { id: id.toUpperCase() } });
   assert.equal(session.contextId, id);
-  const upper = session.id.toUpperCase();
-  const events = await server.api<{ data: unknown[] }>('GET', `/v1/browsers/events?sessionId=${upper}`);
+  const upperCaseId = session.id.toUpperCase();
+  const events = await server.api<{ data: unknown[] }>('GET', `/v1/browsers/events?sessionId=${upperCaseId}`);
   assert.ok(events.body.data.length > 0);
   const version = `/connect/json/version?signingKey=${session.signingKey}`;
-  assert.equal((await server.api('GET', `${SESSIONS}/${upper}${version}`, { key: null })).status, 200);
-  const update = { projectId, status: 'REQUEST_RELEASE' };
-  assert.equal((await server.api('POST', `${SESSIONS}/${upper}`, { body: update })).status, 200);
+  assert.equal((await server.api('GET', `${SESSIONS}/${upperCaseId}${version}`, { key: null })).status, 200);
+  const releaseBody = { projectId, status: 'REQUEST_RELEASE' };
+  assert.equal((await server.api('POST', `${SESSIONS}/${upperCaseId}`, { body: releaseBody })).status, 200);
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id.toUpperCase()}`)).status, 204);
 });
 
@@ -320,23 +323,26 @@ test('a retried delete of an official client returns the same response as the fi
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
   const authority = await uploadRequest('ca.pem', makeAuthority('Short').pem);
   for (const [path, key] of [
-    [await created('/v1/browsers/extensions', await uploadRequest('e.zip', speakingExtension('short'))), server.key],
-    [await created('/v1/browsers/certificates', authority), server.key],
-    [await created('/v1/browsers/contexts', { body: {} }), server.key],
-    [`/v1/browsers/downloads/${await downloadedFile()}`, server.key],
-    [await created(keys, { key: token, body: { name: 'short' } }), token],
-    [await created('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } }), token],
+    [
+      await createObject('/v1/browsers/extensions', await uploadRequest('e.zip', messagingExtension('short'))),
+      server.key,
+    ],
+    [await createObject('/v1/browsers/certificates', authority), server.key],
+    [await createObject('/v1/browsers/contexts', { body: {} }), server.key],
+    [`/v1/browsers/downloads/${await downloadFile()}`, server.key],
+    [await createObject(keys, { key: token, body: { name: 'short' } }), token],
+    [await createObject('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } }), token],
   ]) {
     const first = await server.api('DELETE', path, { key });
     assert.equal(first.status, 204, first.text);
-    const again = await server.api('DELETE', path, { key, headers });
-    assert.deepEqual([again.status, again.text], [first.status, first.text], path);
+    const second = await server.api('DELETE', path, { key, headers });
+    assert.deepEqual([second.status, second.text], [first.status, first.text], path);
     assert.equal((await server.api('DELETE', path, { key })).status, 404, path);
   }
 });
 
 /** Downloads a file in a session, and returns the id of the stored file. */
-async function downloadedFile(): Promise<string> {
+async function downloadFile(): Promise<string> {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const click = "Object.assign(document.createElement('a'), { href: 'data:,x', download: 'x.txt' }).click()";
@@ -356,10 +362,10 @@ test('a connection to a live view address of an ended session is refused with 41
   const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
   await server.release(session.id);
   for (const url of [wsUrl, session.connectUrl]) {
-    const { status, body } = await refusedUpgrade(url);
+    const { status, body } = await expectUpgradeRefusal(url);
     assert.deepEqual([status, body.code], [410, 'session_ended'], url);
   }
-  assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
+  assert.equal((await expectUpgradeRefusal(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
 test('the debug addresses of an ended session can be neither read nor revoked', async () => {
@@ -372,7 +378,7 @@ test('the debug addresses of an ended session can be neither read nor revoked', 
 });
 
 /** Requests that are refused before their whole body has been read. */
-const EARLY = [
+const EARLY_REFUSALS = [
   ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],
   ['a body of an unknown type', SESSIONS, { 'content-type': 'text/plain' }, 415],
   ['a body without a credential', SESSIONS, { ...JSON_TYPE, authorization: 'Bearer bak_unknown' }, 401],
@@ -390,7 +396,7 @@ const EARLY = [
   ],
 ] as const;
 
-for (const [what, path, headers, status] of EARLY)
+for (const [what, path, headers, status] of EARLY_REFUSALS)
   for (const chunked of [false, true])
     test(`the connection is reused, or its close is announced, after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -399,24 +405,24 @@ for (const [what, path, headers, status] of EARLY)
       const end = isForm ? '\r\n--x--\r\n' : '';
       try {
         for (let round = 0; round < 4; round++) {
-          const length = chunked ? {} : { 'content-length': preamble.length + 4 * BODY_BYTES_MAX + end.length };
+          const lengthHeaders = chunked ? {} : { 'content-length': preamble.length + 4 * BODY_BYTES_MAX + end.length };
           const first = request(`${server.url}${path}`, {
             method: 'POST',
             agent,
-            headers: { authorization: `Bearer ${server.key}`, ...headers, ...length },
+            headers: { authorization: `Bearer ${server.key}`, ...headers, ...lengthHeaders },
           });
-          const refused = once(first, 'response');
+          const refusal = once(first, 'response');
           first.write(preamble);
           for (let part = 0; part < 4; part++) first.write(Buffer.alloc(BODY_BYTES_MAX, 'x'));
           first.end(end);
-          const [response]: IncomingMessage[] = await refused;
+          const [response]: IncomingMessage[] = await refusal;
           assert.equal(response?.statusCode, status);
           const used = first.socket;
           await text(response);
           const next = request(`${server.url}/healthz`, { agent });
-          const responding = once(next, 'response');
+          const nextResponse = once(next, 'response');
           next.end();
-          const [healthy]: IncomingMessage[] = await responding;
+          const [healthy]: IncomingMessage[] = await nextResponse;
           assert.equal(healthy?.statusCode, 200);
           await text(healthy);
           assert.ok(next.socket === used || response.headers.connection === 'close', 'closed unannounced');
@@ -428,29 +434,29 @@ for (const [what, path, headers, status] of EARLY)
 
 // ---- credentials --------------------------------------------------------------------------------------------------
 
-interface Described {
+interface DescribedOperation {
   readonly security?: ReadonlyArray<Record<string, unknown>>;
   readonly parameters?: ReadonlyArray<{ name: string; in: string }>;
 }
 interface OpenApi {
   readonly openapi: string;
-  readonly paths: Record<string, Record<string, Described>>;
+  readonly paths: Record<string, Record<string, DescribedOperation>>;
 }
 
-const described = (await server.api<OpenApi>('GET', '/v1/browsers/openapi.json')).body;
-const OPERATIONS = Object.entries(described.paths).flatMap(([path, methods]) =>
+const apiDescription = (await server.api<OpenApi>('GET', '/v1/browsers/openapi.json')).body;
+const OPERATIONS = Object.entries(apiDescription.paths).flatMap(([path, methods]) =>
   Object.entries(methods)
     .filter(([method]) => /^(get|post|patch|put|delete)$/.test(method))
     .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
-const isGuarded = ({ operation }: { operation: Described }): boolean => (operation.security ?? []).length > 0;
+const isGuarded = ({ operation }: { operation: DescribedOperation }): boolean => (operation.security ?? []).length > 0;
 
-const CONSUMER_SIGN_IN = OPERATIONS.map(({ path }) => path)
+const CONSUMER_SIGN_IN_PATHS = OPERATIONS.map(({ path }) => path)
   .sort()
   .filter(path => /^\/v1\/consumer\/.*\/(session\.(start|exchange|refresh)|hosted\.\w+)$/.test(path));
 
 test('in the API description, all operations except the listed ones require a credential', () => {
-  assert.ok(CONSUMER_SIGN_IN.length > 5);
+  assert.ok(CONSUMER_SIGN_IN_PATHS.length > 5);
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
     OPERATIONS.filter(operation => !isGuarded(operation))
@@ -467,7 +473,7 @@ test('in the API description, all operations except the listed ones require a cr
       '/v1/browsers/files/{token}',
       '/v1/config',
       // A consumer who signs in has no credential yet.
-      ...CONSUMER_SIGN_IN,
+      ...CONSUMER_SIGN_IN_PATHS,
       ...['/v1/device/authorizations', '/v1/device/tokens'],
       '/v1/purchases/catalog',
       '/v1/receipts/{jti}/status',
@@ -485,9 +491,9 @@ for (const { method, path } of OPERATIONS.filter(isGuarded))
     if (path.endsWith('/connect')) {
       // Only a WebSocket upgrade requires a credential here.
       assert.equal(body.code, 'upgrade_required');
-      const refused = await refusedUpgrade(`${server.url.replace('http', 'ws')}${url}`);
-      assert.equal(refused.status, 401);
-      assert.equal(refused.body.code, 'missing_credentials');
+      const refusal = await expectUpgradeRefusal(`${server.url.replace('http', 'ws')}${url}`);
+      assert.equal(refusal.status, 401);
+      assert.equal(refusal.body.code, 'missing_credentials');
       return;
     }
     assert.equal(status, 401);
@@ -495,14 +501,14 @@ for (const { method, path } of OPERATIONS.filter(isGuarded))
     assert.equal(body.code, 'missing_credentials');
   });
 
-const takes = ({ operation }: { operation: Described }, scheme: string): boolean =>
+const takes = ({ operation }: { operation: DescribedOperation }, scheme: string): boolean =>
   operation.security?.every(one => scheme in one) ?? false;
-const isForPeople = (one: { operation: Described }): boolean => takes(one, 'signInCookie');
-const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
+const isForPeople = (one: { operation: DescribedOperation }): boolean => takes(one, 'signInCookie');
+const OPERATIONS_WITH_ID = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
 
-for (const { method, path } of OF_OTHERS.filter(isForPeople))
+for (const { method, path } of OPERATIONS_WITH_ID.filter(isForPeople))
   test(`a person gets 404 for an id that does not exist: ${method} ${path}`, async () => {
-    const person = await signedIn();
+    const person = await signInOwner();
     const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
     assert.deepEqual([status, (refusal as ErrorBody).code], [404, 'not_found'], said);
@@ -510,15 +516,15 @@ for (const { method, path } of OF_OTHERS.filter(isForPeople))
 
 let owner: Promise<Person> | undefined;
 /** Signs in the owner of the first account, once for all tests. */
-const signedIn = (): Promise<Person> => {
-  owner ??= Person.owner(server);
+const signInOwner = (): Promise<Person> => {
+  owner ??= Person.setUpOwner(server);
   return owner;
 };
 
 /** Whether the operation takes a device code, which is its own credential. */
-const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
+const takesDeviceCode = (one: { operation: DescribedOperation }): boolean => takes(one, 'deviceCode');
 /** Whether a lease token or the secret of a claim link authenticates the request, instead of an access token. */
-const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
+const takesHandoffSecret = ({ operation }: { operation: DescribedOperation }): boolean =>
   operation.security?.some(one => 'leaseToken' in one || 'claimSecret' in one) === true &&
   operation.security.every(one => !('accessToken' in one));
 
@@ -526,39 +532,39 @@ const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
  * Whether the operation takes a consumer session, which belongs to one application. attacks/consumers.test.ts tries
  * consumer sessions with another application.
  */
-const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
+const takesConsumerSession = ({ operation }: { operation: DescribedOperation }): boolean =>
   operation.security?.some(one => 'consumerSession' in one) === true;
-const OF_KEYS = OF_OTHERS.filter(
-  one => !isForPeople(one) && !isOfDevice(one) && !isOfOneHandoff(one) && !isOfConsumer(one),
+const KEY_OPERATIONS = OPERATIONS_WITH_ID.filter(
+  one => !isForPeople(one) && !takesDeviceCode(one) && !takesHandoffSecret(one) && !takesConsumerSession(one),
 );
 
-for (const { method, path } of OF_KEYS)
+for (const { method, path } of KEY_OPERATIONS)
   test(`an id of another application returns 404: ${method} ${path}`, async () => {
-    const other = await otherApplication();
+    const otherApp = await otherApplication();
     const url = path
-      .replace('/agent/applications/{appId}', `/agent/applications/${other.applicationId}`)
+      .replace('/agent/applications/{appId}', `/agent/applications/${otherApp.applicationId}`)
       .replace('{appId}', server.applicationId)
-      .replace('{keyId}', other.keyId)
-      .replace('/projects/{id}', `/projects/${other.applicationId}`)
-      .replace('{id}', other.sessionId)
+      .replace('{keyId}', otherApp.keyId)
+      .replace('/projects/{id}', `/projects/${otherApp.applicationId}`)
+      .replace('{id}', otherApp.sessionId)
       .replace('{operationId}', 'browser.pdf')
-      .replace('{hostId}', other.sessionId)
+      .replace('{hostId}', otherApp.sessionId)
       .replace('{pageId}', '0');
     const key = /^\/v1\/(applications|account|topups|operator)/.test(path) ? token : await agentKey();
     const body = validBody(method, path);
     if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
-      return assertForeignApplication(method, path, other);
+      return assertForeignApplication(method, path, otherApp);
     const result = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
     if (path.endsWith('/connect')) return assert.equal(result.body.code, 'upgrade_required');
     assert.equal(result.status, 404, result.text);
     assert.equal(result.body.code, 'not_found');
   });
 
-let agentKeyMade: Promise<string> | undefined;
+let agentKeyPromise: Promise<string> | undefined;
 /** Returns a key with every scope for the first application. */
 function agentKey(): Promise<string> {
-  agentKeyMade ??= keyWith(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
-  return agentKeyMade;
+  agentKeyPromise ??= issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
+  return agentKeyPromise;
 }
 
 /** Returns a valid body, so that the request is not refused before its id is checked. */
@@ -575,19 +581,19 @@ function validBody(method: string, path: string): object | undefined {
 }
 
 /** Asserts that a token restricted to the other application gets 404 for the first application. */
-async function assertForeignApplication(method: string, path: string, other: Other): Promise<void> {
-  const issued = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
+async function assertForeignApplication(method: string, path: string, otherApp: OtherApplication): Promise<void> {
+  const tokenResponse = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
     body: {
       name: 'confined',
       scopes: TOKEN_SCOPES.filter(scope => scope !== 'account:tokens'),
-      applicationIds: [other.applicationId],
+      applicationIds: [otherApp.applicationId],
     },
   });
-  assert.equal(issued.status, 201, issued.text);
+  assert.equal(tokenResponse.status, 201, tokenResponse.text);
   const own = path.replace('{appId}', server.applicationId).replace(/\{\w+\}/g, UNKNOWN_ID);
   const { status, body } = await server.api(method, own, {
-    key: issued.body.token,
+    key: tokenResponse.body.token,
     headers: { 'if-match': '"1"' },
     ...(method === 'GET' || method === 'DELETE' ? {} : { body: bodyFor(method, path) }),
   });
@@ -606,14 +612,14 @@ function bodyFor(method: string, path: string): object {
   return method === 'PUT' ? {} : { name: 'mine' };
 }
 
-interface Other {
+interface OtherApplication {
   readonly applicationId: string;
   readonly keyId: string;
   readonly sessionId: string;
 }
-let made: Promise<Other> | undefined;
+let made: Promise<OtherApplication> | undefined;
 /** Returns another application with a key and a session, created once. */
-function otherApplication(): Promise<Other> {
+function otherApplication(): Promise<OtherApplication> {
   made ??= (async () => {
     const application = await server.api<{ id: string }>('POST', '/v1/applications', {
       key: token,
@@ -634,9 +640,9 @@ test('the OpenAPI document is the same at all three addresses, and has the paths
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
   assert.equal(docsYaml.text, yaml.text);
-  assert.deepEqual(parse(yaml.text), described);
-  assert.match(described.openapi, /^3\.1\./);
-  assert.deepEqual(Object.keys(described.paths), Object.keys(Object(openApiDocument()).paths));
+  assert.deepEqual(parse(yaml.text), apiDescription);
+  assert.match(apiDescription.openapi, /^3\.1\./);
+  assert.deepEqual(Object.keys(apiDescription.paths), Object.keys(Object(openApiDocument()).paths));
 });
 
 test('the health endpoint requires no credential', async () => {
@@ -644,11 +650,13 @@ test('the health endpoint requires no credential', async () => {
 });
 
 test("the operator's listener serves readiness and metrics, and nothing else", async () => {
-  const ready = await server.operator<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('/readyz');
-  assert.equal(ready.status, 200);
-  assert.equal(ready.body.status, 'ready');
+  const readiness = await server.fetchFromOperator<{ status: string; checks: Array<{ name: string; ok: boolean }> }>(
+    '/readyz',
+  );
+  assert.equal(readiness.status, 200);
+  assert.equal(readiness.body.status, 'ready');
   assert.deepEqual(
-    ready.body.checks.map(({ name, ok }) => [name, ok]),
+    readiness.body.checks.map(({ name, ok }) => [name, ok]),
     [
       ['database', true],
       ['slots', true],
@@ -657,7 +665,7 @@ test("the operator's listener serves readiness and metrics, and nothing else", a
       ['capacity', true],
     ],
   );
-  const { status, headers, text: metrics } = await server.operator('/metrics');
+  const { status, headers, text: metrics } = await server.fetchFromOperator('/metrics');
   assert.equal(status, 200);
   assert.match(String(headers['content-type']), /^text\/plain/);
   for (const name of [
@@ -681,9 +689,9 @@ test("the operator's listener serves readiness and metrics, and nothing else", a
 });
 
 test('the root path returns JSON to programs and a page to browsers', async () => {
-  const words = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
-  assert.equal(words.body.name, 'Berth');
-  assert.equal(words.body.docs, '/docs');
+  const rootResponse = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
+  assert.equal(rootResponse.body.name, 'Berth');
+  assert.equal(rootResponse.body.docs, '/docs');
   const page = await server.api('GET', '/', { key: null, headers: { accept: 'text/html' } });
   assert.match(String(page.headers['content-type']), /^text\/html/);
 });
@@ -706,12 +714,12 @@ test('the server log has a line at the start and end of a create and a release, 
   // The end is logged after the response was sent.
   for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
     await eventually(event, () => server.log().some(line => line.includes(`"event":"${event}"`)));
-  const inLines = server
+  const logText = server
     .log()
     .filter(line => line.startsWith('{'))
     .join('\n');
   for (const secret of [server.key, token, signingKey, connectUrl])
-    assert.ok(!inLines.includes(secret), 'a secret in the log');
+    assert.ok(!logText.includes(secret), 'a secret in the log');
 });
 
 test('the tests leave only the session of the other application behind', async () =>

@@ -9,7 +9,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { ownerToken, setLimits } from '../harness/limits.ts';
+import { createOwnerToken, setLimits } from '../harness/limits.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -22,7 +22,7 @@ const server = await startServer({
   clock: 'test',
   env: { BERTH_CHROMIUM: chromium.path, BERTH_WARM: '0', BERTH_SLOTS: '6' },
 });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 type ApiResult = HttpResult<ErrorBody & Session>;
 
@@ -78,10 +78,10 @@ test('a replay returns the current state of the session, and another key creates
   const second = await create(randomUUID());
   assert.notEqual(first.body.id, second.body.id);
   await releaseAll();
-  const again = await create(key);
-  assert.deepEqual([again.status, again.body.id, again.body.status], [201, first.body.id, 'COMPLETED']);
-  assert.ok(isReplay(again) && !isReplay(first) && !isReplay(second));
-  assert.equal(again.body.connectUrl, undefined);
+  const replay = await create(key);
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, first.body.id, 'COMPLETED']);
+  assert.ok(isReplay(replay) && !isReplay(first) && !isReplay(second));
+  assert.equal(replay.body.connectUrl, undefined);
 });
 
 test('the same idempotency key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
@@ -89,12 +89,12 @@ test('the same idempotency key with another body, path or operation is a conflic
   const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
   assert.deepEqual([same.status, same.body.id], [201, first.body.id]);
-  const others = [
+  const conflicts = [
     await post(SESSIONS, key, { keepAlive: true, timeout: 901 }),
     await post('/v1/sessions', key, { keepAlive: true, timeout: 900 }),
     await post(`${SESSIONS}/${first.body.id}`, key, { status: 'REQUEST_RELEASE' }),
   ];
-  for (const { status, body, headers } of others) {
+  for (const { status, body, headers } of conflicts) {
     assert.deepEqual([status, body.code], [409, 'idempotency_conflict']);
     assert.equal(headers['x-should-retry'], 'false');
   }
@@ -144,10 +144,10 @@ test('the error of a failed start is replayed for the same key, and a create wit
   const first = await create(key);
   chromium.setBehaviour('well');
   assert.ok(first.status >= 500, first.text);
-  const again = await create(key);
-  assert.ok(isReplay(again));
+  const replay = await create(key);
+  assert.ok(isReplay(replay));
   assert.deepEqual(
-    [again.status, again.body.code, again.body.message],
+    [replay.status, replay.body.code, replay.body.message],
     [first.status, first.body.code, first.body.message],
   );
   assert.equal((await create(randomUUID())).status, 201);
@@ -163,28 +163,28 @@ test('a replay does not return a secret that is shown only once', async () => {
       body: { name: 'nightly' },
       headers: { 'idempotency-key': key },
     });
-  const [first, again] = [await issue(), await issue()];
-  assert.deepEqual([first.status, again.status], [201, 201]);
+  const [first, replay] = [await issue(), await issue()];
+  assert.deepEqual([first.status, replay.status], [201, 201]);
   const { key: shown, ...rest } = first.body;
   assert.match(shown, /^bak_/);
-  assert.deepEqual(again.body, rest);
-  assert.equal(again.headers.etag, first.headers.etag);
-  assert.equal(again.headers['idempotency-replayed'], 'true');
-  const elsewhere = await server.api('POST', `${path}/${first.body.id}/rotate`, {
+  assert.deepEqual(replay.body, rest);
+  assert.equal(replay.headers.etag, first.headers.etag);
+  assert.equal(replay.headers['idempotency-replayed'], 'true');
+  const conflict = await server.api('POST', `${path}/${first.body.id}/rotate`, {
     key: token,
     body: {},
     headers: { 'idempotency-key': key },
   });
-  assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
+  assert.deepEqual([conflict.status, conflict.body.code], [409, 'idempotency_conflict']);
 });
 
 test('a repeated release with the same key returns the same response as the first release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const key = randomUUID();
   const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
-  const [first, again] = [await release(), await release()];
-  assert.deepEqual([first.status, again.status, again.text], [200, 200, first.text]);
-  assert.ok(isReplay(again));
+  const [first, replay] = [await release(), await release()];
+  assert.deepEqual([first.status, replay.status, replay.text], [200, 200, first.text]);
+  assert.ok(isReplay(replay));
   const unkeyed = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
   assert.equal(unkeyed.status, 409);
 });
@@ -195,9 +195,9 @@ test('a caller that disconnected gets its session with a repeated request, even 
   const first = startCreate({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
-  const again = await create(key);
+  const replay = await create(key);
   chromium.setBehaviour('well');
-  assert.deepEqual([again.status, again.body.id, again.body.status], [201, pending?.id, 'RUNNING']);
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, pending?.id, 'RUNNING']);
   assert.equal((await sessions()).length, 1);
   await releaseAll();
 });
@@ -210,10 +210,10 @@ test('an idempotency key is still recognised after the server crashed during the
   await eventually('the browser to be starting', () => chromium.isStarting());
   chromium.setBehaviour('well');
   await server.restart();
-  const again = await create(key);
-  assert.deepEqual([again.status, again.body.id], [201, pending?.id]);
-  assert.deepEqual([again.body.status, again.body.endReason], ['ERROR', 'service_restart']);
-  assert.ok(isReplay(again));
+  const replay = await create(key);
+  assert.deepEqual([replay.status, replay.body.id], [201, pending?.id]);
+  assert.deepEqual([replay.body.status, replay.body.endReason], ['ERROR', 'service_restart']);
+  assert.ok(isReplay(replay));
   assert.equal((await create(randomUUID())).status, 201);
   await releaseAll();
 });
@@ -227,11 +227,11 @@ test("the official client's example creates only one session, even if its reques
   chromium.setBehaviour('slow');
   // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
-  const begun = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
-  const before = begun();
+  const countCreates = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
+  const countBefore = countCreates();
   const session = await sdk.sessions.create({ timeout: 3600 });
   chromium.setBehaviour('well');
-  await eventually('the create to be sent again', () => begun() - before >= 2);
+  await eventually('the create to be sent again', () => countCreates() - countBefore >= 2);
   const all = (await server.api<Session[]>('GET', SESSIONS)).body.filter(({ id }) => id >= session.id);
   assert.deepEqual(
     all.map(({ id }) => id),
@@ -258,11 +258,11 @@ test('a retry gets the session whose response was lost, but only once, and only 
     server.applicationId,
   );
   const other: { key: string } = JSON.parse(made.stdout);
-  const strangers = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, other.key)];
-  for (const { body } of strangers) assert.notEqual(body.id, lost?.id);
-  const again = await resend(1);
-  assert.deepEqual([again.status, again.body.id, again.body.status], [201, lost?.id, 'RUNNING']);
-  assert.ok(isReplay(again) && again.body.connectUrl);
+  const otherResponses = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, other.key)];
+  for (const { body } of otherResponses) assert.notEqual(body.id, lost?.id);
+  const replay = await resend(1);
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, lost?.id, 'RUNNING']);
+  assert.ok(isReplay(replay) && replay.body.connectUrl);
   const next = await resend(2);
   assert.ok(next.body.id !== lost?.id && !isReplay(next), 'the response has arrived, so this is a new create');
   await releaseAll();
@@ -270,10 +270,10 @@ test('a retry gets the session whose response was lost, but only once, and only 
 
 test('a retry does not get the session of a request that is still in progress or was answered', async () => {
   chromium.setBehaviour('slow');
-  const underWay = resend(0);
+  const pendingCreate = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
   chromium.setBehaviour('well');
-  const [other, first] = await Promise.all([resend(1), underWay]);
+  const [other, first] = await Promise.all([resend(1), pendingCreate]);
   assert.notEqual(other.body.id, first.body.id);
   assert.notEqual((await resend(1)).body.id, first.body.id);
   await releaseAll();
@@ -301,12 +301,12 @@ test('a retry after a crash of the server gets a new, running session', async ()
   await eventually('the browser of the session to hang', () => chromium.isStarting());
   chromium.setBehaviour('well');
   await server.restart();
-  const again = await resend(1);
-  assert.deepEqual([again.status, again.body.status], [201, 'RUNNING']);
-  assert.notEqual(again.body.id, lost?.id);
+  const retryResponse = await resend(1);
+  assert.deepEqual([retryResponse.status, retryResponse.body.status], [201, 'RUNNING']);
+  assert.notEqual(retryResponse.body.id, lost?.id);
   assert.deepEqual(
     (await sessions()).map(({ id }) => id),
-    [again.body.id],
+    [retryResponse.body.id],
   );
   assert.equal((await server.read(lost?.id ?? '')).endReason, 'service_restart');
   await releaseAll();

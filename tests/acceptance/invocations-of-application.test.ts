@@ -6,9 +6,9 @@ import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { TOKEN_SCOPES } from '../../contract/tokens.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -17,13 +17,13 @@ import { openUpstream } from '../harness/upstream.ts';
 const upstream = await openUpstream();
 const server = await startServer({ env: { ...upstream.settings, BERTH_REGISTRATION: 'open' } });
 await liftLimits(server);
-const token = await ownerToken(server);
-const owner = await Owner.of(server);
+const token = await createOwnerToken(server);
+const owner = await Owner.open(server);
 const KEPT = { input: 'full', output: 'full', days: 3 };
 await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: KEPT }));
 await owner.publish('orders.other', cancelOrderOperation(upstream, { effect: 'read' }));
-const one = await keyWith(server);
-const two = await keyWith(server);
+const one = await issueAgentKey(server);
+const two = await issueAgentKey(server);
 const made: Invocation[] = [];
 for (const [key, operationId] of [
   [one.key, 'orders.read'],
@@ -42,7 +42,7 @@ const list = async (query = ''): Promise<InvocationPage> => {
   assert.equal(status, 200, text);
   return body;
 };
-const idsOf = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
+const listIds = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
 
 test('the list contains the invocations of all keys, newest first, without results and receipts', async () => {
   const { data } = await list();
@@ -55,15 +55,15 @@ test('the list contains the invocations of all keys, newest first, without resul
 });
 
 test('the list can be filtered by operation, status, agent key and time', async () => {
-  assert.deepEqual(await idsOf('?operationId=orders.other'), [third.id]);
-  assert.deepEqual(await idsOf(`?keyId=${one.id}`), [first.id]);
-  assert.deepEqual(await idsOf(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
-  assert.deepEqual(await idsOf('?status=ambiguous'), []);
-  assert.deepEqual(await idsOf('?status=succeeded'), [third.id, second.id, first.id]);
-  assert.deepEqual(await idsOf(`?after=${second.createdAt}`), [third.id, second.id]);
-  assert.deepEqual(await idsOf(`?before=${second.createdAt}`), [first.id]);
+  assert.deepEqual(await listIds('?operationId=orders.other'), [third.id]);
+  assert.deepEqual(await listIds(`?keyId=${one.id}`), [first.id]);
+  assert.deepEqual(await listIds(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
+  assert.deepEqual(await listIds('?status=ambiguous'), []);
+  assert.deepEqual(await listIds('?status=succeeded'), [third.id, second.id, first.id]);
+  assert.deepEqual(await listIds(`?after=${second.createdAt}`), [third.id, second.id]);
+  assert.deepEqual(await listIds(`?before=${second.createdAt}`), [first.id]);
   const long = '0001-01-01T00:00:00.000Z';
-  assert.deepEqual([(await idsOf(`?after=${long}`)).length, await idsOf(`?before=${long}`)], [3, []]);
+  assert.deepEqual([(await listIds(`?after=${long}`)).length, await listIds(`?before=${long}`)], [3, []]);
   for (const bound of ['createdAfter', 'createdBefore'])
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
@@ -73,8 +73,8 @@ test('the list can be read in list pages, and a cursor from the list of an agent
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
   assert.deepEqual([rest.data.map(({ id }) => id), rest.nextCursor], [[first.id], undefined]);
-  const agents = `/v1/agent/applications/${server.applicationId}/invocations?limit=1`;
-  const foreign = await server.api<InvocationPage>('GET', agents, { key: two.key });
+  const agentListPath = `/v1/agent/applications/${server.applicationId}/invocations?limit=1`;
+  const foreign = await server.api<InvocationPage>('GET', agentListPath, { key: two.key });
   const { status, body } = await server.api('GET', path(`?cursor=${foreign.body.nextCursor}`), { key: token });
   assert.deepEqual([status, body.code], [400, 'invalid_request']);
 });
@@ -86,38 +86,44 @@ test('an invocation can be read with its stored input and output and a valid rec
   const { input, output, receipt = '' } = body;
   const claims = verifyReceipt(receipt, { keys, input, output, audience: server.applicationId });
   assert.equal(claims.sub, `invocation:${first.id}`);
-  const notKept = await server.api<Invocation>('GET', path(`/${third.id}`), { key: token });
-  assert.equal(notKept.body.input, undefined);
+  const thirdResponse = await server.api<Invocation>('GET', path(`/${third.id}`), { key: token });
+  assert.equal(thirdResponse.body.input, undefined);
 });
 
 test('a viewer and a token without applications:write get the receipt, but neither input nor output', async () => {
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   const developer = await registerOtherPerson(server, 'developer@example.com', 'developer');
-  const person = await Person.owner(server);
+  const person = await Person.setUpOwner(server);
   await stepUp(person);
-  const narrow = async (scopes: readonly string[]): Promise<string> =>
+  const issueToken = async (scopes: readonly string[]): Promise<string> =>
     (await person.post<{ token: string }>('/v1/account/tokens', { name: 'narrow', scopes })).body.token;
   const read = async (headers: Readonly<Record<string, string>>) =>
     (await server.api<Invocation>('GET', path(`/${first.id}`), { key: null, headers })).body;
   const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
   const withoutWrite = TOKEN_SCOPES.filter(scope => scope !== 'applications:write' && scope !== 'account:tokens');
-  for (const headers of [viewer.headers, bearer(await narrow(withoutWrite))]) {
+  for (const headers of [viewer.headers, bearer(await issueToken(withoutWrite))]) {
     const { input, output, receipt } = await read(headers);
     assert.deepEqual([input, output, receipt === undefined], [undefined, undefined, false]);
   }
-  for (const headers of [developer.headers, bearer(await narrow(['applications:write']))]) {
+  for (const headers of [developer.headers, bearer(await issueToken(['applications:write']))]) {
     const { input, output } = await read(headers);
     assert.deepEqual([input, output], [{ orderId: '0' }, first.output]);
   }
 });
 
 test('an invocation of another application and an unknown invocation are not found', async () => {
-  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
+  const otherApplication = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  for (const at of [
+    `/v1/applications/${otherApplication.body.id}/invocations/${first.id}`,
+    path(`/${server.applicationId}`),
+  ]) {
     const { status, body } = await server.api('GET', at, { key: token });
     assert.deepEqual([status, body.code], [404, 'not_found']);
   }
-  const empty = await server.api<InvocationPage>('GET', `/v1/applications/${other.body.id}/invocations`, {
+  const empty = await server.api<InvocationPage>('GET', `/v1/applications/${otherApplication.body.id}/invocations`, {
     key: token,
   });
   assert.deepEqual(empty.body, { data: [] });

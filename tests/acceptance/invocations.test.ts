@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
@@ -25,9 +25,9 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '6' } });
 await liftLimits(server);
-const { id: keyId, key } = await keyWith(server);
+const { id: keyId, key } = await issueAgentKey(server);
 
-async function done(operationId: string, input: object): Promise<Invocation> {
+async function invokeSuccessfully(operationId: string, input: object): Promise<Invocation> {
   const { status, body, text } = await invoke(server, key, operationId, input);
   assert.equal(status, 200, text);
   assert.equal(body.status, 'succeeded', text);
@@ -43,7 +43,7 @@ interface Artifact {
 
 const artifactOf = ({ output }: Invocation): Artifact => Object(output).artifact;
 
-async function bytesOf(invocation: Invocation): Promise<Buffer> {
+async function fetchBytes(invocation: Invocation): Promise<Buffer> {
   const { downloadUrl, mimeType, size, checksum } = artifactOf(invocation);
   const response = await fetch(downloadUrl);
   assert.equal(response.status, 200);
@@ -78,7 +78,7 @@ test('an agent can list the granted operations with their schemas', async () => 
 });
 
 test('an agent cannot list or read operations that are not granted', async () => {
-  const one = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
+  const one = await issueAgentKey(server, { grants: [{ operationId: 'browser.pdf' }] });
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: one.key });
   assert.deepEqual(
     body.data.map(({ id }) => id),
@@ -87,67 +87,72 @@ test('an agent cannot list or read operations that are not granted', async () =>
   const path = agentPath(server, 'operations/browser.screenshot');
   assert.equal((await server.api('GET', path, { key: one.key })).status, 404);
   assert.equal((await server.api('GET', path, { key })).status, 200);
-  const refused = await invoke(server, one.key, 'browser.screenshot', { url: `${pages.url}/red` });
-  assert.deepEqual([refused.status, refused.body.code], [403, 'operation_not_granted']);
+  const refusal = await invoke(server, one.key, 'browser.screenshot', { url: `${pages.url}/red` });
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'operation_not_granted']);
 });
 
 test('browser.screenshot captures the page at an address in a session that is then released', async () => {
-  const taken = await done('browser.screenshot', { url: `${pages.url}/red`, viewport: { width: 640, height: 400 } });
-  const { output, sessionId = '', cost, attempts } = taken;
+  const screenshot = await invokeSuccessfully('browser.screenshot', {
+    url: `${pages.url}/red`,
+    viewport: { width: 640, height: 400 },
+  });
+  const { output, sessionId = '', cost, attempts } = screenshot;
   assert.deepEqual(Object(output).url, `${pages.url}/red`);
   assert.deepEqual(
     [Object(output).title, Object(output).status, Object(output).width, Object(output).height],
     ['Red', 200, 640, 400],
   );
-  const png = decodePng(await bytesOf(taken));
+  const png = decodePng(await fetchBytes(screenshot));
   assert.equal(png.colourAt(320, 200), '#ff0000');
   assert.equal(attempts, 1);
   assert.ok(cost.meters.browserSeconds > 0 && cost.meters.browserSeconds < 60);
   const session = await server.waitUntilEnded(sessionId);
-  assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
+  assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: screenshot.id }]);
 });
 
 test('browser.screenshot can capture the whole page or an element, and can return a JPEG', async () => {
-  const whole = await done('browser.screenshot', {
+  const wholeScreenshot = await invokeSuccessfully('browser.screenshot', {
     url: `${pages.url}/red`,
     fullPage: true,
     format: 'jpeg',
     quality: 50,
   });
-  assert.equal(Object(whole.output).height, 2000);
-  assert.equal((await bytesOf(whole)).subarray(0, 2).toString('hex'), 'ffd8');
-  const part = await done('browser.screenshot', { url: `${pages.url}/shop`, selector: 'h1' });
+  assert.equal(Object(wholeScreenshot.output).height, 2000);
+  assert.equal((await fetchBytes(wholeScreenshot)).subarray(0, 2).toString('hex'), 'ffd8');
+  const part = await invokeSuccessfully('browser.screenshot', { url: `${pages.url}/shop`, selector: 'h1' });
   assert.ok(Object(part.output).height < 100);
 });
 
 test('browser.pdf returns a PDF and its number of pages', async () => {
-  const printed = await done('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
+  const printed = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
   assert.ok(Object(printed.output).pages >= 2);
-  const article = await done('browser.pdf', { url: `${pages.url}/article` });
-  const bytes = await bytesOf(article);
+  const article = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/article` });
+  const bytes = await fetchBytes(article);
   assert.equal(bytes.subarray(0, 5).toString(), '%PDF-');
   assert.ok(pdfText(bytes).includes('Berth gives each agent a browser'), 'its text can be read');
 });
 
 test('browser.content returns the content as Markdown, text, HTML or links', async () => {
   const url = `${pages.url}/article`;
-  const markdown = Object((await done('browser.content', { url })).output).content;
+  const markdown = Object((await invokeSuccessfully('browser.content', { url })).output).content;
   assert.match(markdown, /^# News\n/);
   assert.match(markdown, /Read \[more\]\(http/);
   assert.doesNotMatch(markdown, /Menu entry/);
-  const text = Object((await done('browser.content', { url, as: 'text' })).output).content;
+  const text = Object((await invokeSuccessfully('browser.content', { url, as: 'text' })).output).content;
   assert.match(text, /Menu entry/);
   assert.doesNotMatch(text, /<p>/);
-  const html = Object((await done('browser.content', { url, as: 'html', selector: 'nav' })).output).content;
+  const html = Object(
+    (await invokeSuccessfully('browser.content', { url, as: 'html', selector: 'nav' })).output,
+  ).content;
   assert.match(html, /^<nav><a href/);
-  const links = Object((await done('browser.content', { url, as: 'links' })).output);
+  const links = Object((await invokeSuccessfully('browser.content', { url, as: 'links' })).output);
   assert.deepEqual([links.content, links.truncated], [`${pages.url}/red`, false]);
-  const cut = Object((await done('browser.content', { url, as: 'text', maxBytes: 10 })).output);
+  const cut = Object((await invokeSuccessfully('browser.content', { url, as: 'text', maxBytes: 10 })).output);
   assert.deepEqual([Buffer.byteLength(cut.content) <= 10, cut.truncated], [true, true]);
 });
 
 test('browser.extract returns values by selector', async () => {
-  const { output } = await done('browser.extract', {
+  const { output } = await invokeSuccessfully('browser.extract', {
     url: `${pages.url}/shop`,
     fields: {
       price: { selector: '.price' },
@@ -161,7 +166,7 @@ test('browser.extract returns values by selector', async () => {
 });
 
 test('operations can use the page of a running session, and the session keeps running', async () => {
-  const drivingKey = await keyWith(server, {
+  const drivingKey = await issueAgentKey(server, {
     scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
   });
   const session = (
@@ -178,19 +183,19 @@ test('operations can use the page of a running session, and the session keeps ru
   });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([Object(body.output).fields, body.sessionId], [{ name: 'Lamp' }, session.id]);
-  const inSession = async (operation: string, more: object = {}): Promise<Invocation> => {
+  const invokeInSession = async (operation: string, more: object = {}): Promise<Invocation> => {
     const done = await invoke(server, drivingKey.key, operation, { sessionId: session.id, ...more });
     assert.equal(done.body.status, 'succeeded', done.text);
     return done.body;
   };
-  const picture = decodePng(await bytesOf(await inSession('browser.screenshot', { selector: 'h1' })));
+  const picture = decodePng(await fetchBytes(await invokeInSession('browser.screenshot', { selector: 'h1' })));
   assert.ok(picture.width > picture.height, 'of the heading');
-  assert.ok(pdfText(await bytesOf(await inSession('browser.pdf'))).includes('Lamp'));
-  assert.match(Object((await inSession('browser.content', { as: 'text' })).output).content, /Lamp/);
+  assert.ok(pdfText(await fetchBytes(await invokeInSession('browser.pdf'))).includes('Lamp'));
+  assert.match(Object((await invokeInSession('browser.content', { as: 'text' })).output).content, /Lamp/);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
   await browser.close();
-  const without = await invoke(server, key, 'browser.content', { sessionId: session.id });
-  assert.deepEqual([without.status, without.body.code], [403, 'permission_denied']);
+  const refusal = await invoke(server, key, 'browser.content', { sessionId: session.id });
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, {
     key: drivingKey.key,
     body: { status: 'REQUEST_RELEASE' },
@@ -201,22 +206,25 @@ test('operations can use the page of a running session, and the session keeps ru
 });
 
 test('an error page, an unreachable host and a page that does not become ready in time are reported as failures', async () => {
-  const missing = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
+  const missingPageResult = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
   assert.deepEqual(
-    [missing.status, missing.error?.code, missing.error?.details],
+    [missingPageResult.status, missingPageResult.error?.code, missingPageResult.error?.details],
     ['failed', 'page_failed', { pageStatus: 404, url: `${pages.url}/missing` }],
   );
   assert.equal(
-    (await done('browser.screenshot', { url: `${pages.url}/missing`, acceptStatus: [404] })).status,
+    (await invokeSuccessfully('browser.screenshot', { url: `${pages.url}/missing`, acceptStatus: [404] })).status,
     'succeeded',
   );
-  const refused = (await invoke(server, key, 'browser.content', { url: 'http://127.0.0.1:1/' })).body;
-  assert.deepEqual([refused.status, refused.error?.code, refused.error?.phase], ['failed', 'page_failed', 'during']);
-  const slow = (
+  const unreachableResult = (await invoke(server, key, 'browser.content', { url: 'http://127.0.0.1:1/' })).body;
+  assert.deepEqual(
+    [unreachableResult.status, unreachableResult.error?.code, unreachableResult.error?.phase],
+    ['failed', 'page_failed', 'during'],
+  );
+  const slowResult = (
     await invoke(server, key, 'browser.content', { url: `${pages.url}/shop`, waitUntil: '.never', timeoutMs: 1000 })
   ).body;
-  assert.deepEqual([slow.status, slow.error?.code], ['failed', 'timeout']);
-  for (const { receipt, sessionId = '' } of [missing, refused, slow]) {
+  assert.deepEqual([slowResult.status, slowResult.error?.code], ['failed', 'timeout']);
+  for (const { receipt, sessionId = '' } of [missingPageResult, unreachableResult, slowResult]) {
     assert.ok(receipt);
     await server.waitUntilEnded(sessionId);
   }
@@ -224,7 +232,7 @@ test('an error page, an unreachable host and a page that does not become ready i
 
 test('a dialog is dismissed during an invocation, because no user could answer the dialog', async () => {
   assert.equal(
-    Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
+    Object((await invokeSuccessfully('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',
   );
 });
@@ -239,80 +247,88 @@ test('invalid input, input outside the grant and a wrong revision are refused wi
     [{ url: `${pages.url}/red`, contextId: keyId }, 400, 'unknown_context'],
   ];
   const metadata = { note: 'x'.repeat(1024) };
-  const large = await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/red` }, { more: { metadata } });
-  assert.deepEqual([large.status, large.body.code], [400, 'invalid_request'], large.text);
-  const before = await countInvocations(key);
-  for (const [input, status, code] of cases) {
-    const refused = await invoke(server, key, 'browser.screenshot', input);
-    assert.deepEqual([refused.status, refused.body.code], [status, code], refused.text);
-  }
-  const input = { type: 'object', properties: { url: { pattern: `^${pages.url}/` } } };
-  const narrow = await keyWith(server, { grants: [{ operationId: 'browser.screenshot', input }] });
-  const outside = await invoke(server, narrow.key, 'browser.screenshot', { url: 'http://127.0.0.1:1/' });
-  assert.deepEqual([outside.status, outside.body.code], [403, 'input_not_granted']);
-  assert.equal((await invoke(server, narrow.key, 'browser.screenshot', { url: `${pages.url}/red` })).status, 200);
-  const revision = await invoke(
+  const large = await invoke(
     server,
     key,
     'browser.screenshot',
     { url: `${pages.url}/red` },
-    { more: { revision: 7 } },
+    { extraFields: { metadata } },
   );
-  assert.deepEqual([revision.status, revision.body.code], [409, 'revision_conflict']);
-  assert.equal(await countInvocations(key), before);
+  assert.deepEqual([large.status, large.body.code], [400, 'invalid_request'], large.text);
+  const countBefore = await countInvocations(key);
+  for (const [input, status, code] of cases) {
+    const refusal = await invoke(server, key, 'browser.screenshot', input);
+    assert.deepEqual([refusal.status, refusal.body.code], [status, code], refusal.text);
+  }
+  const input = { type: 'object', properties: { url: { pattern: `^${pages.url}/` } } };
+  const narrowKey = await issueAgentKey(server, { grants: [{ operationId: 'browser.screenshot', input }] });
+  const grantRefusal = await invoke(server, narrowKey.key, 'browser.screenshot', { url: 'http://127.0.0.1:1/' });
+  assert.deepEqual([grantRefusal.status, grantRefusal.body.code], [403, 'input_not_granted']);
+  assert.equal((await invoke(server, narrowKey.key, 'browser.screenshot', { url: `${pages.url}/red` })).status, 200);
+  const revisionConflict = await invoke(
+    server,
+    key,
+    'browser.screenshot',
+    { url: `${pages.url}/red` },
+    { extraFields: { revision: 7 } },
+  );
+  assert.deepEqual([revisionConflict.status, revisionConflict.body.code], [409, 'revision_conflict']);
+  assert.equal(await countInvocations(key), countBefore);
 });
 
 const countInvocations = async (by: string): Promise<number> =>
   (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
 
 test('the daily call limit is enforced, including for concurrent calls', async () => {
-  const limited = await keyWith(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
+  const limitedKey = await issueAgentKey(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
   const calls = Array.from({ length: 5 }, () =>
-    invoke(server, limited.key, 'browser.content', { url: `${pages.url}/shop` }),
+    invoke(server, limitedKey.key, 'browser.content', { url: `${pages.url}/shop` }),
   );
   const statuses = (await Promise.all(calls)).map(({ status }) => status).sort();
   assert.deepEqual(statuses, [200, 200, 429, 429, 429]);
-  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: limited.key });
+  const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), {
+    key: limitedKey.key,
+  });
   assert.equal(body.data[0]?.grant.remainingCallsToday, 0);
 });
 
 test('calls with the same idempotency key start one invocation, and a different request with the same key is refused', async () => {
   const headers = { 'idempotency-key': 'order 1' };
   const url = `${pages.url}/shop`;
-  const before = pages.hits('/shop');
+  const hitsBefore = pages.hits('/shop');
   const calls = Array.from({ length: 20 }, () => invoke(server, key, 'browser.content', { url }, { headers }));
   const responses = await Promise.all(calls);
   assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
   assert.equal(responses.filter(({ headers: given }) => given['idempotency-replayed'] === 'true').length, 19);
-  assert.equal(pages.hits('/shop') - before, 1);
+  assert.equal(pages.hits('/shop') - hitsBefore, 1);
   const other = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
   // A refused request does not use up its idempotency key.
-  const again = { 'idempotency-key': 'order 2' };
+  const secondHeaders = { 'idempotency-key': 'order 2' };
   assert.equal(
-    (await invoke(server, key, 'browser.content', { url, contextId: keyId }, { headers: again })).status,
+    (await invoke(server, key, 'browser.content', { url, contextId: keyId }, { headers: secondHeaders })).status,
     400,
   );
-  assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
+  assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: secondHeaders })).status, 200);
 });
 
 test('a call returns 202 if the caller does not wait, and a later read can wait for the end of the invocation', async () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`member${at}`, '']));
   const metadata = { note: 'x'.repeat(600), ...many };
-  const started = await invoke(
+  const startResponse = await invoke(
     server,
     key,
     'browser.content',
     { url: `${pages.url}/slow` },
-    { headers: { prefer: 'respond-async' }, more: { metadata } },
+    { headers: { prefer: 'respond-async' }, extraFields: { metadata } },
   );
-  assert.equal(started.status, 202, started.text);
-  assert.deepEqual(started.body.metadata, metadata);
-  assert.deepEqual([started.body.status, started.body.receipt], ['running', undefined]);
-  const location = String(started.headers.location);
-  assert.equal(location, agentPath(server, `invocations/${started.body.id}`));
-  const unlike = (await server.api<Invocation>('GET', `${location}?wait=55&since=failed`, { key })).body;
-  assert.equal(unlike.status, 'running', 'it differs from the status that the caller knows');
+  assert.equal(startResponse.status, 202, startResponse.text);
+  assert.deepEqual(startResponse.body.metadata, metadata);
+  assert.deepEqual([startResponse.body.status, startResponse.body.receipt], ['running', undefined]);
+  const location = String(startResponse.headers.location);
+  assert.equal(location, agentPath(server, `invocations/${startResponse.body.id}`));
+  const runningInvocation = (await server.api<Invocation>('GET', `${location}?wait=55&since=failed`, { key })).body;
+  assert.equal(runningInvocation.status, 'running', 'it differs from the status that the caller knows');
   const ended = (await server.api<Invocation>('GET', `${location}?wait=55&since=running`, { key })).body;
   assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
 });
@@ -336,22 +352,22 @@ test('an agent can list only the invocations of its key, filtered by operation, 
   );
   assert.ok(body.data.length > 0);
   assert.ok(body.data.every(({ status, operationId }) => status === 'failed' && operationId === 'browser.screenshot'));
-  const failed = async (query = '') => {
+  const listFailed = async (query = '') => {
     const path = agentPath(server, `invocations?status=failed${query}`);
     return (await server.api<InvocationPage>('GET', path, { key })).body.data.map(({ id, createdAt }) => [
       id,
       createdAt,
     ]);
   };
-  const [last = assert.fail(), before] = await failed();
+  const [last = assert.fail(), before] = await listFailed();
   assert.ok(before && before[1] !== last[1]);
-  assert.deepEqual(await failed(`&after=${last[1]}`), [last]);
-  const other = await keyWith(server);
-  const empty = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key: other.key });
+  assert.deepEqual(await listFailed(`&after=${last[1]}`), [last]);
+  const otherKey = await issueAgentKey(server);
+  const empty = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key: otherKey.key });
   assert.deepEqual(empty.body.data, []);
   const [first] = body.data;
   assert.equal(
-    (await server.api('GET', agentPath(server, `invocations/${first?.id}`), { key: other.key })).status,
+    (await server.api('GET', agentPath(server, `invocations/${first?.id}`), { key: otherKey.key })).status,
     404,
   );
   const foreign = agentPath(server, 'invocations').replace(server.applicationId, keyId);
@@ -360,7 +376,7 @@ test('an agent can list only the invocations of its key, filtered by operation, 
 
 test('the output of an invocation is removed after 31 days, and the receipt is kept', async () => {
   const testClockServer = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
-  const own = await keyWith(testClockServer, { expiresAt: undefined });
+  const own = await issueAgentKey(testClockServer, { expiresAt: undefined });
   const {
     id,
     output,
@@ -382,6 +398,6 @@ test('the output of an invocation is removed after 31 days, and the receipt is k
 });
 
 test('reading an invocation returns a working download link', async () => {
-  const { id } = await done('browser.screenshot', { url: `${pages.url}/red` });
+  const { id } = await invokeSuccessfully('browser.screenshot', { url: `${pages.url}/red` });
   assert.equal((await fetch(artifactOf(await read(id)).downloadUrl)).status, 200);
 });

@@ -5,7 +5,7 @@ import type { Application, ApplicationPage } from '../../contract/applications.t
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -20,11 +20,11 @@ const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const HOUR = 3_600_000;
 
-const withToken = <Body = ErrorBody>(method: string, path: string, body?: object, headers = {}) =>
+const sendWithToken = <Body = ErrorBody>(method: string, path: string, body?: object, headers = {}) =>
   server.api<Body>(method, path, { key: token, headers, ...(body ? { body } : {}) });
 
 async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
-  const { status, body, text } = await withToken<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
+  const { status, body, text } = await sendWithToken<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
@@ -35,17 +35,17 @@ const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).t
 // ---- agent keys -----------------------------------------------------------------------------------------------------
 
 test('a key is shown once, works immediately, and is listed without its secret', async () => {
-  const issued = await issueKey({ name: 'nightly' });
-  assert.match(issued.key, /^bak_/);
-  assert.ok(issued.key.startsWith(issued.prefix));
-  assert.deepEqual(issued.scopes, ['browsers:read', 'browsers:write', 'browsers:connect', 'browsers:files']);
-  assert.equal((await listWith(issued.key)).status, 200);
-  const { body, text } = await withToken<AgentKeyPage>('GET', KEYS);
-  const listed = body.data.find(({ id }) => id === issued.id);
+  const issuedKey = await issueKey({ name: 'nightly' });
+  assert.match(issuedKey.key, /^bak_/);
+  assert.ok(issuedKey.key.startsWith(issuedKey.prefix));
+  assert.deepEqual(issuedKey.scopes, ['browsers:read', 'browsers:write', 'browsers:connect', 'browsers:files']);
+  assert.equal((await listWith(issuedKey.key)).status, 200);
+  const { body, text } = await sendWithToken<AgentKeyPage>('GET', KEYS);
+  const listed = body.data.find(({ id }) => id === issuedKey.id);
   assert.equal(listed?.name, 'nightly');
   assert.equal(listed.status, 'active');
-  assert.ok(!text.includes(issued.key));
-  const read = await withToken<AgentKey>('GET', `${KEYS}/${issued.id}`);
+  assert.ok(!text.includes(issuedKey.key));
+  const read = await sendWithToken<AgentKey>('GET', `${KEYS}/${issuedKey.id}`);
   assert.equal(read.headers.etag, '"1"');
   assert.ok(!('key' in read.body));
 });
@@ -54,17 +54,17 @@ test('a revoked key is refused immediately over HTTP and CDP, and its session ke
   const { id, key } = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key);
   const address = session.connectUrl.replace(/\?.*/, '');
-  const before = await CdpClient.connect(address, { authorization: `Bearer ${key}` });
-  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 204);
-  const refused = await listWith(key);
-  assert.equal(refused.status, 401);
-  assert.equal(refused.body.code, 'invalid_credentials');
-  assert.equal((await refusedUpgrade(address, { authorization: `Bearer ${key}` })).status, 401);
-  assert.equal((await refusedUpgrade(address, { 'x-bb-api-key': key })).status, 401);
-  assert.equal((await before.closed()).code, 4001);
+  const client = await CdpClient.connect(address, { authorization: `Bearer ${key}` });
+  assert.equal((await sendWithToken('DELETE', `${KEYS}/${id}`)).status, 204);
+  const refusal = await listWith(key);
+  assert.equal(refusal.status, 401);
+  assert.equal(refusal.body.code, 'invalid_credentials');
+  assert.equal((await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` })).status, 401);
+  assert.equal((await expectUpgradeRefusal(address, { 'x-bb-api-key': key })).status, 401);
+  assert.equal((await client.waitForClose()).code, 4001);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
-  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a revoked key cannot be revoked again');
-  const listed = (await withToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
+  assert.equal((await sendWithToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a revoked key cannot be revoked again');
+  const listed = (await sendWithToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
   assert.equal(listed?.status, 'revoked');
   await server.release(session.id);
 });
@@ -75,8 +75,8 @@ test('the server refuses a key after it was revoked on the command line', async 
   const { code, stderr } = await server.operate('keys', 'revoke', id);
   assert.equal(code, 0, stderr);
   // The database notifies the server shortly after the command has ended.
-  const statusWith = async (): Promise<number> => (await listWith(key)).status;
-  await eventually('the key to be refused', statusWith, status => status === 401);
+  const readStatus = async (): Promise<number> => (await listWith(key)).status;
+  await eventually('the key to be refused', readStatus, status => status === 401);
 });
 
 test('an expired key is refused', async () => {
@@ -85,76 +85,76 @@ test('an expired key is refused', async () => {
   await server.advance(HOUR - 60_000);
   assert.equal((await listWith(key)).status, 200);
   await server.advance(61_000);
-  const refused = await listWith(key);
-  assert.equal(refused.status, 401);
-  assert.equal(refused.body.code, 'invalid_credentials');
-  assert.equal((await withToken<AgentKey>('GET', `${KEYS}/${id}`)).body.status, 'expired');
+  const refusal = await listWith(key);
+  assert.equal(refusal.status, 401);
+  assert.equal(refusal.body.code, 'invalid_credentials');
+  assert.equal((await sendWithToken<AgentKey>('GET', `${KEYS}/${id}`)).body.status, 'expired');
 });
 
 test('unknown, revoked, expired and malformed keys are refused with the same message', async () => {
-  const revoked = await issueKey();
-  await withToken('DELETE', `${KEYS}/${revoked.id}`);
-  const expired = await issueKey({ expiresAt: inFuture(60_000) });
+  const revokedKey = await issueKey();
+  await sendWithToken('DELETE', `${KEYS}/${revokedKey.id}`);
+  const expiredKey = await issueKey({ expiresAt: inFuture(60_000) });
   await server.advance(61_000);
-  const mistyped = `${server.key.slice(0, -1)}${server.key.endsWith('a') ? 'b' : 'a'}`;
-  const words = [];
-  for (const key of [revoked.key, expired.key, mistyped, 'bak_nonsense', 'nonsense']) {
+  const mistypedKey = `${server.key.slice(0, -1)}${server.key.endsWith('a') ? 'b' : 'a'}`;
+  const messages = [];
+  for (const key of [revokedKey.key, expiredKey.key, mistypedKey, 'bak_nonsense', 'nonsense']) {
     const { status, headers, body } = await listWith(key);
     assert.equal(status, 401);
     assert.equal(headers['www-authenticate'], 'Bearer');
-    words.push(`${body.code} ${body.message}`);
+    messages.push(`${body.code} ${body.message}`);
   }
-  assert.equal(new Set(words).size, 1, words.join('\n'));
+  assert.equal(new Set(messages).size, 1, messages.join('\n'));
 });
 
 test('a key in the header X-BB-API-Key, in any letter case, is accepted, and two different keys are refused', async () => {
-  const other = await issueKey();
+  const otherKey = await issueKey();
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
   assert.equal((await list({ 'X-BB-API-Key': server.key, authorization: `bearer ${server.key}` })).status, 200);
-  const both = await list({ 'x-bb-api-key': other.key, authorization: `Bearer ${server.key}` });
+  const both = await list({ 'x-bb-api-key': otherKey.key, authorization: `Bearer ${server.key}` });
   assert.equal(both.status, 401);
   assert.equal(both.body.code, 'invalid_credentials');
   assert.equal((await list({ authorization: 'Basic YTpi' })).status, 401);
   assert.equal((await list({ cookie: `key=${server.key}` })).body.code, 'missing_credentials');
-  const inQuery = await server.api('GET', `${SESSIONS}?apiKey=${server.key}`, { key: null });
-  assert.equal(inQuery.body.code, 'missing_credentials');
+  const queryResponse = await server.api('GET', `${SESSIONS}?apiKey=${server.key}`, { key: null });
+  assert.equal(queryResponse.body.code, 'missing_credentials');
 });
 
 test('the wrong kind of credential is refused, and the error names the correct kind', async () => {
-  const browser = await server.api('GET', SESSIONS, { key: token });
-  assert.equal(browser.status, 401);
-  assert.match(browser.body.message, /bak_/);
-  const account = await server.api('GET', '/v1/applications');
-  assert.equal(account.status, 401);
-  assert.match(account.body.message, /bpt_/);
+  const browserResponse = await server.api('GET', SESSIONS, { key: token });
+  assert.equal(browserResponse.status, 401);
+  assert.match(browserResponse.body.message, /bak_/);
+  const accountResponse = await server.api('GET', '/v1/applications');
+  assert.equal(accountResponse.status, 401);
+  assert.match(accountResponse.body.message, /bpt_/);
 });
 
 test('a key without browsers:connect can manage sessions but cannot connect', async () => {
   const { key } = await issueKey({ scopes: ['browsers:read', 'browsers:write'] });
-  const created = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
-  assert.equal(created.status, 201);
-  const { id } = created.body;
+  const createResponse = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
+  assert.equal(createResponse.status, 201);
+  const { id } = createResponse.body;
   const read = await server.api<Session>('GET', `${SESSIONS}/${id}`, { key });
-  for (const shown of [created.body, read.body])
+  for (const shown of [createResponse.body, read.body])
     for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
   const address = `${server.url.replace('http', 'ws')}${SESSIONS}/${id}/connect`;
-  const refused = await refusedUpgrade(address, { authorization: `Bearer ${key}` });
-  assert.equal(refused.status, 403);
-  assert.equal(refused.body.code, 'permission_denied');
+  const refusal = await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` });
+  assert.equal(refusal.status, 403);
+  assert.equal(refusal.body.code, 'permission_denied');
   const released = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
   assert.equal(released.body.status, 'COMPLETED');
 });
 
 test('browsers:read does not allow creates, and browsers:write does not allow lists', async () => {
-  const reader = (await issueKey({ scopes: ['browsers:read'] })).key;
-  const writer = (await issueKey({ scopes: ['browsers:write'] })).key;
-  assert.equal((await listWith(reader)).status, 200);
-  const create = await server.api('POST', SESSIONS, { key: reader, body: {} });
-  assert.equal(create.status, 403);
-  assert.equal(create.body.code, 'permission_denied');
-  assert.match(create.body.message, /browsers:write/);
-  assert.equal((await listWith(writer)).status, 403);
+  const readKey = (await issueKey({ scopes: ['browsers:read'] })).key;
+  const writeKey = (await issueKey({ scopes: ['browsers:write'] })).key;
+  assert.equal((await listWith(readKey)).status, 200);
+  const refusal = await server.api('POST', SESSIONS, { key: readKey, body: {} });
+  assert.equal(refusal.status, 403);
+  assert.equal(refusal.body.code, 'permission_denied');
+  assert.match(refusal.body.message, /browsers:write/);
+  assert.equal((await listWith(writeKey)).status, 403);
 });
 
 for (const [what, fields, path] of [
@@ -171,7 +171,7 @@ for (const [what, fields, path] of [
   ['a duplicate grant', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
   test(`a new key with ${what} is refused`, async () => {
-    const { status, body } = await withToken('POST', KEYS, { name: 'test', ...fields });
+    const { status, body } = await sendWithToken('POST', KEYS, { name: 'test', ...fields });
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
     const issues: Array<{ path: string }> = Object(body.details).issues;
@@ -182,38 +182,43 @@ for (const [what, fields, path] of [
   });
 
 test('an unknown field of a new key is refused, because a misspelt restriction would otherwise be ignored', async () => {
-  const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
+  const { status, body } = await sendWithToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
 });
 
 test('a key can be restricted to address ranges', async () => {
-  const elsewhere = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
-  const refused = await listWith(elsewhere.key);
-  assert.equal(refused.status, 403);
-  assert.equal(refused.body.code, 'address_not_allowed');
-  const here = await issueKey({ cidrAllow: ['203.0.113.0/24', '127.0.0.0/8'] });
-  assert.equal((await listWith(here.key)).status, 200);
+  const remoteKey = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
+  const refusal = await listWith(remoteKey.key);
+  assert.equal(refusal.status, 403);
+  assert.equal(refusal.body.code, 'address_not_allowed');
+  const localKey = await issueKey({ cidrAllow: ['203.0.113.0/24', '127.0.0.0/8'] });
+  assert.equal((await listWith(localKey.key)).status, 200);
 });
 
 test('a change of a key requires its revision, and takes effect immediately', async () => {
   const { id, key } = await issueKey({ expiresAt: inFuture(2 * HOUR) });
   const path = `${KEYS}/${id}`;
   assert.equal((await listWith(key)).status, 200);
-  const without = await withToken('PATCH', path, { name: 'other' });
-  assert.equal(without.status, 428);
-  assert.equal(without.body.code, 'precondition_required');
-  const changed = await withToken<AgentKey>('PATCH', path, { cidrAllow: ['203.0.113.0/24'] }, { 'if-match': '"1"' });
+  const unconditionalResponse = await sendWithToken('PATCH', path, { name: 'other' });
+  assert.equal(unconditionalResponse.status, 428);
+  assert.equal(unconditionalResponse.body.code, 'precondition_required');
+  const changed = await sendWithToken<AgentKey>(
+    'PATCH',
+    path,
+    { cidrAllow: ['203.0.113.0/24'] },
+    { 'if-match': '"1"' },
+  );
   assert.equal(changed.status, 200);
   assert.equal(changed.headers.etag, '"2"');
   assert.equal((await listWith(key)).status, 403);
-  const stale = await withToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
+  const stale = await sendWithToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
   assert.equal(stale.status, 412);
   assert.equal(stale.body.code, 'precondition_failed');
-  const longer = await withToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
+  const longer = await sendWithToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
   assert.equal(longer.status, 400);
-  const scopes = await withToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
-  assert.equal(scopes.body.code, 'unknown_field');
+  const scopesResponse = await sendWithToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
+  assert.equal(scopesResponse.body.code, 'unknown_field');
 });
 
 test('the grants of a key can be replaced, and are kept when the key is rotated', async () => {
@@ -223,60 +228,66 @@ test('the grants of a key can be replaced, and are kept when the key is rotated'
     { operationId: 'orders.cancel', revision: 4 },
     { operationId: '*', effect: 'read' },
   ];
-  const issued = await issueKey({ grants, scopes: ['operations:discover', 'operations:invoke'] });
-  assert.deepEqual(issued.grants, grants);
-  const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${issued.id}/rotate`, {});
-  assert.deepEqual(rotated.body.grants, grants);
-  const path = `${KEYS}/${rotated.body.id}`;
-  const changed = await withToken<AgentKey>('PATCH', path, { grants: [] }, { 'if-match': '"1"' });
+  const issuedKey = await issueKey({ grants, scopes: ['operations:discover', 'operations:invoke'] });
+  assert.deepEqual(issuedKey.grants, grants);
+  const rotateResponse = await sendWithToken<IssuedAgentKey>('POST', `${KEYS}/${issuedKey.id}/rotate`, {});
+  assert.deepEqual(rotateResponse.body.grants, grants);
+  const path = `${KEYS}/${rotateResponse.body.id}`;
+  const changed = await sendWithToken<AgentKey>('PATCH', path, { grants: [] }, { 'if-match': '"1"' });
   assert.deepEqual([changed.body.grants, changed.body.revision], [[], 2]);
   const bad = { grants: [{ operationId: 'a', input: { properties: { a: { pattern: '(?=a)' } } } }] };
-  const refused = await withToken('PATCH', path, bad, { 'if-match': '"2"' });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_schema']);
-  assert.match(refused.body.message, /^grants\[0\]\.input\.properties\.a\.pattern uses lookaround/);
+  const refusal = await sendWithToken('PATCH', path, bad, { 'if-match': '"2"' });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_schema']);
+  assert.match(refusal.body.message, /^grants\[0\]\.input\.properties\.a\.pattern uses lookaround/);
   const unstorable = { grants: [{ operationId: 'a', input: { enum: ['\0', '\ud800'] } }] };
-  const other = await withToken('PATCH', path, unstorable, { 'if-match': '"2"' });
+  const other = await sendWithToken('PATCH', path, unstorable, { 'if-match': '"2"' });
   assert.deepEqual([other.status, other.body.code], [400, 'invalid_schema']);
 });
 
 test('a rotated key works until its grace period ends', async () => {
   const old = await issueKey({ scopes: ['browsers:read'] });
-  const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
-  assert.equal(rotated.status, 201);
-  assert.deepEqual(rotated.body.scopes, old.scopes);
+  const rotateResponse = await sendWithToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
+  assert.equal(rotateResponse.status, 201);
+  assert.deepEqual(rotateResponse.body.scopes, old.scopes);
   assert.equal((await listWith(old.key)).status, 200);
-  assert.equal((await listWith(rotated.body.key)).status, 200);
+  assert.equal((await listWith(rotateResponse.body.key)).status, 200);
   await server.advance(601_000);
   assert.equal((await listWith(old.key)).status, 401);
-  assert.equal((await listWith(rotated.body.key)).status, 200);
+  assert.equal((await listWith(rotateResponse.body.key)).status, 200);
 });
 
 // ---- applications -----------------------------------------------------------------------------------------------------
 
 test('applications can be created, read and listed, and renamed if the revision matches', async () => {
-  const made = await withToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
+  const made = await sendWithToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
   assert.equal(made.status, 201);
   assert.equal(made.body.name, 'Shop agent');
   const path = `/v1/applications/${made.body.id}`;
-  const read = await withToken<Application>('GET', path);
+  const read = await sendWithToken<Application>('GET', path);
   assert.deepEqual(read.body, made.body);
-  const renamed = await withToken<Application>(
+  const renameResponse = await sendWithToken<Application>(
     'PATCH',
     path,
     { name: 'Shop' },
     { 'if-match': String(read.headers.etag) },
   );
-  assert.equal(renamed.body.name, 'Shop');
-  assert.equal(renamed.body.slug, made.body.slug);
-  assert.equal((await withToken('PATCH', path, { name: 'x' }, { 'if-match': String(read.headers.etag) })).status, 412);
-  const first = await withToken<ApplicationPage>('GET', '/v1/applications?limit=1');
+  assert.equal(renameResponse.body.name, 'Shop');
+  assert.equal(renameResponse.body.slug, made.body.slug);
+  assert.equal(
+    (await sendWithToken('PATCH', path, { name: 'x' }, { 'if-match': String(read.headers.etag) })).status,
+    412,
+  );
+  const first = await sendWithToken<ApplicationPage>('GET', '/v1/applications?limit=1');
   assert.equal(first.body.data[0]?.id, made.body.id, 'newest first');
-  const second = await withToken<ApplicationPage>('GET', `/v1/applications?limit=1&cursor=${first.body.nextCursor}`);
+  const second = await sendWithToken<ApplicationPage>(
+    'GET',
+    `/v1/applications?limit=1&cursor=${first.body.nextCursor}`,
+  );
   assert.equal(second.body.data[0]?.id, server.applicationId);
-  const taken = await withToken('POST', '/v1/applications', { name: 'Other', slug: made.body.slug });
+  const taken = await sendWithToken('POST', '/v1/applications', { name: 'Other', slug: made.body.slug });
   assert.equal(taken.status, 409);
   assert.equal(taken.body.code, 'name_taken');
-  assert.equal((await withToken('GET', '/v1/applications?cursor=made-up')).status, 400);
+  assert.equal((await sendWithToken('GET', '/v1/applications?cursor=made-up')).status, 400);
 });
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
@@ -288,9 +299,9 @@ test('a token can use only its scopes, and cannot be issued with account:tokens 
   assert.equal(made.status, 201);
   assert.match(made.body.token, /^bpt_/);
   assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 200);
-  const write = await server.api('POST', '/v1/applications', { key: made.body.token, body: { name: 'x' } });
-  assert.equal(write.status, 403);
-  assert.equal(write.body.code, 'permission_denied');
+  const refusal = await server.api('POST', '/v1/applications', { key: made.body.token, body: { name: 'x' } });
+  assert.equal(refusal.status, 403);
+  assert.equal(refusal.body.code, 'permission_denied');
   assert.equal((await server.api('POST', KEYS, { key: made.body.token, body: { name: 'x' } })).status, 403);
   assert.equal((await issue({ scopes: ['applications:read'] }, made.body.token)).status, 403);
   assert.ok((await issue({ scopes: ['account:tokens'] })).status >= 400);
@@ -298,20 +309,20 @@ test('a token can use only its scopes, and cannot be issued with account:tokens 
 });
 
 test('a token can be read with the token itself, is listed without its secret, and is revoked immediately', async () => {
-  const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
+  const made = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: text } = made.body;
   const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
   assert.equal(current.body.id, id);
-  const listed = await withToken<TokenPage>('GET', TOKENS);
+  const listed = await sendWithToken<TokenPage>('GET', TOKENS);
   assert.ok(listed.body.data.some(one => one.id === id));
   assert.ok(!listed.text.includes(text));
-  assert.equal((await withToken('DELETE', `${TOKENS}/${id}`)).status, 204);
+  assert.equal((await sendWithToken('DELETE', `${TOKENS}/${id}`)).status, 204);
   assert.equal((await server.api('GET', `${TOKENS}/current`, { key: text })).status, 401);
-  assert.equal((await withToken('DELETE', `${TOKENS}/${id}`)).status, 404);
+  assert.equal((await sendWithToken('DELETE', `${TOKENS}/${id}`)).status, 404);
 });
 
 test('a token expires after 90 days', async () => {
-  const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'quarter', scopes: ['applications:read'] });
+  const made = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'quarter', scopes: ['applications:read'] });
   const days = (Date.parse(String(made.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
   assert.ok(Math.abs(days - 90) < 0.01, `${days} days`);
   await server.advance(90 * 24 * HOUR + 60_000);

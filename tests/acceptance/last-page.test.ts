@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
-import { boxOf, kill } from '../faults/victims.ts';
+import { boxProcessesOf, kill } from '../faults/victims.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -29,13 +29,13 @@ const list = async (query: string): Promise<readonly Session[]> => {
   return body;
 };
 
-const idsOf = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
+const listIds = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
 
 test('a session shows its last page within seconds, and keeps the last page when the server is killed or the session ends', async () => {
   const session = await server.createSession({ keepAlive: true });
   assert.equal((await list('')).find(({ id }) => id === session.id)?.lastPage, undefined);
   await visit(session, `${pages.a}/`, `${pages.a}/checkout?token=a-secret-9f31&item=7#pay`);
-  const shown = await eventually(
+  const lastPage = await eventually(
     'the last page to be saved',
     async () => {
       await server.advance(SAVE_MS);
@@ -43,9 +43,9 @@ test('a session shows its last page within seconds, and keeps the last page when
     },
     page => page?.title === 'Checkout of 100%_done',
   );
-  assert.equal(shown?.url, `${pages.a}/checkout?token=[redacted]&item=7#pay`);
+  assert.equal(lastPage?.url, `${pages.a}/checkout?token=[redacted]&item=7#pay`);
   await server.restart('SIGKILL');
-  assert.deepEqual(((await server.read(session.id)) as Session).lastPage, shown);
+  assert.deepEqual(((await server.read(session.id)) as Session).lastPage, lastPage);
   await visit(session, `${pages.a}/next`);
   await server.release(session.id);
   assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/next`, title: 'Next' });
@@ -56,18 +56,18 @@ test('sessions can be found by words in the title and address of their last page
   await visit(first, `${pages.a}/checkout`);
   await visit(second, `${pages.b}/next`);
   for (const { id } of [first, second]) await server.release(id);
-  const found = async (words: string) => idsOf(`q=${encodeURIComponent(words)}&limit=2`);
-  assert.deepEqual(await found('checkout OF'), [first.id]);
-  assert.deepEqual(await found('100%_'), [first.id]);
-  assert.deepEqual(await found('b.test /next'), [second.id]);
-  assert.deepEqual(await found('checkout b.test'), []);
+  const findIds = async (words: string) => listIds(`q=${encodeURIComponent(words)}&limit=2`);
+  assert.deepEqual(await findIds('checkout OF'), [first.id]);
+  assert.deepEqual(await findIds('100%_'), [first.id]);
+  assert.deepEqual(await findIds('b.test /next'), [second.id]);
+  assert.deepEqual(await findIds('checkout b.test'), []);
 });
 
 test('a session keeps the address of its last page after its browser crashed', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.a}/checkout`);
-  kill(boxOf(server, session.id).browser);
+  kill(boxProcessesOf(server, session.id).browser);
   await eventually('the session to end', async () => (await server.read(session.id)).status === 'ERROR');
   assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
@@ -86,12 +86,12 @@ test('sessions can be filtered by duration, which for a running session is the t
   const [short, long] = [await server.createSession(), await server.createSession({ keepAlive: true })];
   await server.release(short.id);
   await server.advance(120_000);
-  assert.ok((await idsOf('atLeastSeconds=100')).includes(long.id));
-  assert.ok(!(await idsOf('atLeastSeconds=100')).includes(short.id));
-  assert.ok((await idsOf('atMostSeconds=60')).includes(short.id));
-  assert.ok(!(await idsOf('atMostSeconds=60')).includes(long.id));
+  assert.ok((await listIds('atLeastSeconds=100')).includes(long.id));
+  assert.ok(!(await listIds('atLeastSeconds=100')).includes(short.id));
+  assert.ok((await listIds('atMostSeconds=60')).includes(short.id));
+  assert.ok(!(await listIds('atMostSeconds=60')).includes(long.id));
   await server.release(long.id);
-  assert.ok((await idsOf('atLeastSeconds=100&status=COMPLETED')).includes(long.id));
+  assert.ok((await listIds('atLeastSeconds=100&status=COMPLETED')).includes(long.id));
   for (const bad of ['atLeastSeconds=-1', 'atMostSeconds=soon'])
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bad}`)).status, 400, bad);
 });

@@ -8,11 +8,11 @@ import puppeteer from 'puppeteer-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { waitForSessionEvent } from '../harness/session-events.ts';
-import { browserOf } from '../harness/session-processes.ts';
+import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const SECOND = 1000;
@@ -65,22 +65,22 @@ test('a page keeps its state while fifty clients connect in turn, half of which 
 });
 
 test('a session ends at its time limit, with a client and keepAlive or with neither, and closes the client with 4001', async () => {
-  const kept = await server.createSession({ timeout: 120, keepAlive: true });
-  const alone = await server.createSession({ timeout: 120 });
-  const client = await CdpClient.connect(kept.connectUrl);
+  const keepAliveSession = await server.createSession({ timeout: 120, keepAlive: true });
+  const plainSession = await server.createSession({ timeout: 120 });
+  const client = await CdpClient.connect(keepAliveSession.connectUrl);
   await server.advance(50 * SECOND);
-  await assertRuns(kept.id);
-  await assertRuns(alone.id);
+  await assertRuns(keepAliveSession.id);
+  await assertRuns(plainSession.id);
   // Advances in steps, because a client that sends nothing for 55 seconds is disconnected.
   await client.send('Browser.getVersion');
   await server.advance(35 * SECOND);
   await client.ask('Browser.getVersion');
   await server.advance(36 * SECOND);
-  const { code, reason } = await client.closed();
+  const { code, reason } = await client.waitForClose();
   assert.equal(code, 4001);
   assert.match(reason, /timed_out/);
-  await assertEnded(kept.id, 'TIMED_OUT', 'timed_out');
-  await assertEnded(alone.id, 'TIMED_OUT', 'timed_out');
+  await assertEnded(keepAliveSession.id, 'TIMED_OUT', 'timed_out');
+  await assertEnded(plainSession.id, 'TIMED_OUT', 'timed_out');
   await server.waitUntilSettled();
 });
 
@@ -95,14 +95,14 @@ test('an extended time limit of a running session takes effect', async () => {
 });
 
 test('a session without clients ends after 300 seconds, unless it has keepAlive', async () => {
-  const alone = await server.createSession();
-  const kept = await server.createSession({ keepAlive: true });
+  const plainSession = await server.createSession();
+  const keepAliveSession = await server.createSession({ keepAlive: true });
   await server.advance(240 * SECOND);
-  await assertRuns(alone.id);
+  await assertRuns(plainSession.id);
   await server.advance(61 * SECOND);
-  await assertEnded(alone.id, 'TIMED_OUT', 'connect_timeout');
-  await assertRuns(kept.id);
-  await server.release(kept.id);
+  await assertEnded(plainSession.id, 'TIMED_OUT', 'connect_timeout');
+  await assertRuns(keepAliveSession.id);
+  await server.release(keepAliveSession.id);
 });
 
 test('a session waits for another client during the grace period after its last client disconnected', async () => {
@@ -145,7 +145,7 @@ test('Browser.close ends a session', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   assert.deepEqual(await client.send('Browser.close'), {});
-  assert.equal((await client.closed()).code, 1000);
+  assert.equal((await client.waitForClose()).code, 1000);
   await assertEnded(id, 'COMPLETED', 'browser_closed');
 });
 
@@ -154,7 +154,7 @@ test('in a session with keepAlive, Browser.close disconnects only the client tha
   const remainingClient = await CdpClient.connect(connectUrl);
   const closingClient = await CdpClient.connect(connectUrl);
   assert.deepEqual(await closingClient.send('Browser.close'), {});
-  assert.equal((await closingClient.closed()).code, 1000);
+  assert.equal((await closingClient.waitForClose()).code, 1000);
   await remainingClient.send('Browser.getVersion');
   await remainingClient.close();
   await assertRuns(id);
@@ -169,18 +169,18 @@ test('a release of a session closes its clients with 1000, and later connections
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await server.release(id);
-  assert.equal((await client.closed()).code, 1000);
-  const refused = await refusedUpgrade(connectUrl);
-  assert.equal(refused.status, 410);
-  assert.equal(refused.body.code, 'session_ended');
-  assert.deepEqual(refused.body.details, { status: 'COMPLETED', endReason: 'released' });
+  assert.equal((await client.waitForClose()).code, 1000);
+  const refusal = await expectUpgradeRefusal(connectUrl);
+  assert.equal(refusal.status, 410);
+  assert.equal(refusal.body.code, 'session_ended');
+  assert.deepEqual(refusal.body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
 test('a session whose browser dies ends as crashed, and its clients are closed with 4002', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
-  process.kill(browserOf(id).pid, 'SIGKILL');
-  assert.equal((await client.closed()).code, 4002);
+  process.kill(browserProcessOf(id).pid, 'SIGKILL');
+  assert.equal((await client.waitForClose()).code, 4002);
   await assertEnded(id, 'ERROR', 'crashed');
   await server.waitUntilSettled();
 });
@@ -193,7 +193,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
     await server.advance(PING_MS);
     await busy.send('Browser.getVersion');
   }
-  assert.equal((await idle.closed()).code, 4003);
+  assert.equal((await idle.waitForClose()).code, 4003);
   const [left] = await eventually(
     'the disconnection event of the client',
     () => readEvents(id, 'client.disconnected'),
@@ -212,15 +212,15 @@ const connectWithoutPongs = (url: string): Promise<CdpClient> =>
 
 test('a client that neither responds to pings nor sends a command or a part of a command is disconnected within a minute', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const silent = await connectWithoutPongs(connectUrl);
-  const talking = await connectWithoutPongs(connectUrl);
-  const sending = await connectWithoutPongs(connectUrl);
+  const silentClient = await connectWithoutPongs(connectUrl);
+  const talkingClient = await connectWithoutPongs(connectUrl);
+  const sendingClient = await connectWithoutPongs(connectUrl);
   for (const part of ['{"id":1,', '"method":', '"Browser', '.get', 'Version"', ' ']) {
-    sending.sendFragment(part);
-    await talking.send('Browser.getVersion');
+    sendingClient.sendFragment(part);
+    await talkingClient.send('Browser.getVersion');
     await server.advance(PING_MS);
   }
-  await silent.closed();
+  await silentClient.waitForClose();
   const [left] = await eventually(
     'the disconnection event of the client',
     () => readEvents(id, 'client.disconnected'),
@@ -229,21 +229,21 @@ test('a client that neither responds to pings nor sends a command or a part of a
   assert.equal(left?.detail.clients, 2);
   // More than 60 seconds are possible, because the clock also runs by itself.
   assert.match(String(left?.detail.why), /^the client sent nothing for 6[0-4] seconds$/);
-  const reply = sending.next('the answer to a command of two minutes', message => message.id === 1);
-  sending.sendRaw('}');
+  const reply = sendingClient.next('the answer to a command of two minutes', message => message.id === 1);
+  sendingClient.sendRaw('}');
   assert.ok((await reply).result);
-  assert.ok(talking.isOpen);
-  await Promise.all([talking.close(), sending.close()]);
+  assert.ok(talkingClient.isOpen);
+  await Promise.all([talkingClient.close(), sendingClient.close()]);
   await server.release(id);
 });
 
 test('a client that vanishes between two pings is disconnected within a minute of its last command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const vanishing = await connectWithoutPongs(connectUrl);
+  const vanishingClient = await connectWithoutPongs(connectUrl);
   await server.advance(10 * SECOND);
-  await vanishing.send('Browser.getVersion');
+  await vanishingClient.send('Browser.getVersion');
   for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND);
-  await vanishing.closed();
+  await vanishingClient.waitForClose();
   const [left] = await waitForSessionEvent(server, id, 'client.disconnected');
   const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(left?.detail.why)) ?? [];
   // May be more than the 56 seconds by which the test advances the clock, because the clock also runs by itself.
@@ -257,16 +257,16 @@ test('a client that stops reading is not disconnected while a ping waits behind 
   const page = await slow.attachToPage();
   const reply = slow.evaluate(`'x'.repeat(${LONG_RESPONSE_BYTES})`, page);
   slow.stall();
-  const watching = await CdpClient.connect(connectUrl);
+  const secondClient = await CdpClient.connect(connectUrl);
   // The page responds in order, so the long response has already been written.
-  await watching.evaluate('1', await watching.attachToPage());
+  await secondClient.evaluate('1', await secondClient.attachToPage());
   for (let ms = 0; ms < 5 * 60 * SECOND; ms += PING_MS) {
-    await watching.send('Browser.getVersion');
+    await secondClient.send('Browser.getVersion');
     await server.advance(PING_MS);
   }
   slow.resume();
   assert.equal(String(await reply).length, LONG_RESPONSE_BYTES);
-  for (const client of [slow, watching]) await client.close();
+  for (const client of [slow, secondClient]) await client.close();
   await server.release(id);
 });
 
@@ -276,7 +276,7 @@ test('SIGTERM closes the clients with 1001 and keeps the session running for the
   const page = await client.attachToPage();
   await client.evaluate('globalThis.left = "here"', page);
   assert.equal(await server.kill('SIGTERM'), 0);
-  assert.equal((await client.closed()).code, 1001);
+  assert.equal((await client.waitForClose()).code, 1001);
   await server.start();
   await assertRuns(id);
   const next = await CdpClient.connect(connectUrl);
@@ -293,7 +293,7 @@ test('a session whose client does not return after a restart runs on for 15 seco
     async () => (await readEvents(id, 'client.connected')).length > 0,
   );
   await server.restart();
-  assert.equal((await client.closed()).code, 1006);
+  assert.equal((await client.waitForClose()).code, 1006);
   await server.advance(15 * SECOND);
   await assertRuns(id);
   await server.advance(16 * SECOND);
@@ -302,19 +302,19 @@ test('a session whose client does not return after a restart runs on for 15 seco
 
 test('SIGINT ends all sessions as drained before the server exits', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const other = await server.createSession();
+  const otherSession = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   assert.equal(await server.kill('SIGINT'), 0);
-  assert.equal((await client.closed()).code, 1000);
+  assert.equal((await client.waitForClose()).code, 1000);
   await server.start();
   await assertEnded(id, 'COMPLETED', 'drained');
-  await assertEnded(other.id, 'COMPLETED', 'drained');
+  await assertEnded(otherSession.id, 'COMPLETED', 'drained');
 });
 
 /** Starts a create whose body is still missing. Returns when the server has received its headers. */
 async function beginCreate(): Promise<{ finish: (body: object) => Promise<IncomingMessage> }> {
   const requestId = randomUUID();
-  const outgoing = request(`${server.url}/v1/browsers/sessions`, {
+  const outgoingRequest = request(`${server.url}/v1/browsers/sessions`, {
     ...{ method: 'POST', agent: false },
     headers: {
       authorization: `Bearer ${server.key}`,
@@ -322,14 +322,14 @@ async function beginCreate(): Promise<{ finish: (body: object) => Promise<Incomi
       'x-request-id': requestId,
     },
   });
-  const responded = once(outgoing, 'response');
-  outgoing.flushHeaders();
+  const responseEvent = once(outgoingRequest, 'response');
+  outgoingRequest.flushHeaders();
   await eventually('the create to be received', () =>
     server.log().some(line => line.includes(requestId) && line.includes('createSession.begin')),
   );
   const finish = async (body: object): Promise<IncomingMessage> => {
-    outgoing.end(JSON.stringify(body));
-    const [response] = await withTimeLimit('the response to the create', responded);
+    outgoingRequest.end(JSON.stringify(body));
+    const [response] = await withTimeLimit('the response to the create', responseEvent);
     return response;
   };
   return { finish };
@@ -340,14 +340,14 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   const client = await CdpClient.connect(connectUrl);
   // The server accepts no new connections soon after the signal, but it waits for requests that it has received.
   const create = await beginCreate();
-  const stopping = server.kill('SIGINT');
+  const exitCode = server.kill('SIGINT');
   // Sessions are ended after creates are refused.
-  assert.equal((await client.closed()).code, 1000);
+  assert.equal((await client.waitForClose()).code, 1000);
   const response = await create.finish({});
   const body: ErrorBody = JSON.parse(await text(response));
   assert.deepEqual([response.statusCode, body.code], [503, 'capacity']);
   assert.equal(response.headers['x-should-retry'], 'true');
-  assert.equal(await stopping, 0);
+  assert.equal(await exitCode, 0);
   await server.start();
   await server.waitUntilSettled();
 });

@@ -9,33 +9,33 @@ import type { Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SEATS = 10;
-const LINE = 5;
+const CONCURRENT_MAX = 10;
+const WAITING_MAX = 5;
 const MINUTE_MS = 60_000;
 const SESSIONS = '/v1/browsers/sessions';
 
-type Created = HttpResult<ErrorBody & Session>;
+type CreateResult = HttpResult<ErrorBody & Session>;
 
 const pages = await openPages({
   '/slow': () => {}, // never answers
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '12', BERTH_WARM: '0', BERTH_ENGINE: LIGHT_ENGINE } });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
-const create = (name: string, waitSeconds?: number, key = server.key): Promise<Created> =>
+const create = (name: string, waitSeconds?: number, key = server.key): Promise<CreateResult> =>
   server.api('POST', SESSIONS, {
     key,
     body: { keepAlive: true, userMetadata: { name } },
     headers: waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` },
   });
 
-function tally(responses: readonly Created[]): Record<string, number> {
+function tally(responses: readonly CreateResult[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of responses) {
     const outcome = status === 201 ? '201' : `${status} ${body.code}`;
@@ -44,11 +44,11 @@ function tally(responses: readonly Created[]): Record<string, number> {
   return counts;
 }
 
-const waiting = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxWaiting;
+const countWaiting = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxWaiting;
 const waitUntilQueued = (count: number): Promise<number> =>
-  eventually(`${count} creates to be queued`, waiting, seen => seen === count, 30_000);
+  eventually(`${count} creates to be queued`, countWaiting, seen => seen === count, 30_000);
 
-const running = async (): Promise<Session[]> => {
+const listRunning = async (): Promise<Session[]> => {
   const { body } = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   return body.reverse();
 };
@@ -56,7 +56,7 @@ const running = async (): Promise<Session[]> => {
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
 /** Sends a create, and resolves when the request was sent. `hangUp` closes its connection. */
-async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
+async function startCreate(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, prefer: `wait=${waitSeconds}` },
@@ -68,57 +68,67 @@ async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
 }
 
 test('ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
-  await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
+  await setLimits(server, token, { maxConcurrent: CONCURRENT_MAX, maxWaiting: WAITING_MAX });
   const beganMs = performance.now();
   const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
-  assert.deepEqual(tally(responses), { 201: SEATS, '429 concurrency_limit': 90 });
-  const begun = responses.filter(({ status }) => status === 201);
-  for (const { headers } of begun) {
-    assert.equal(headers['x-ratelimit-limit'], String(SEATS));
-    assert.ok(Number(headers['x-ratelimit-remaining']) < SEATS);
+  assert.deepEqual(tally(responses), { 201: CONCURRENT_MAX, '429 concurrency_limit': 90 });
+  const admittedCreates = responses.filter(({ status }) => status === 201);
+  for (const { headers } of admittedCreates) {
+    assert.equal(headers['x-ratelimit-limit'], String(CONCURRENT_MAX));
+    assert.ok(Number(headers['x-ratelimit-remaining']) < CONCURRENT_MAX);
   }
   assert.deepEqual(
-    new Set(begun.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
-    SEATS,
+    new Set(admittedCreates.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
+    CONCURRENT_MAX,
     'each took one seat',
   );
   for (const { status, headers, body } of responses.filter(result => result.status !== 201)) {
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
     assert.match(body.message, /max concurrent sessions limit \(limit 10, currently 10\)/);
-    assert.deepEqual(body.details, { limit: SEATS, used: SEATS, scope: 'application', retryAfterSeconds: 5 });
+    assert.deepEqual(body.details, {
+      limit: CONCURRENT_MAX,
+      used: CONCURRENT_MAX,
+      scope: 'application',
+      retryAfterSeconds: 5,
+    });
     assert.equal(headers['x-should-retry'], 'true');
     assert.deepEqual([headers['retry-after'], headers['x-ratelimit-reset']], ['5', '5']);
     assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['10', '0']);
   }
-  assert.equal((await running()).length, SEATS);
+  assert.equal((await listRunning()).length, CONCURRENT_MAX);
   const { usage } = await readLimits(server, token);
   const { maxCreatesPerMinute, egressBytesPerDay, ...others } = usage.browsers;
-  assert.deepEqual(others, { maxConcurrent: SEATS, maxWaiting: 0, maxStoredBytes: 0 });
+  assert.deepEqual(others, { maxConcurrent: CONCURRENT_MAX, maxWaiting: 0, maxStoredBytes: 0 });
   // If starting ten browsers took a minute, the first creates are no longer in the window of one minute.
-  const minCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
-  assert.ok(maxCreatesPerMinute >= minCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
+  const minCreates = performance.now() - beganMs < MINUTE_MS ? CONCURRENT_MAX : 0;
+  assert.ok(
+    maxCreatesPerMinute >= minCreates && maxCreatesPerMinute <= CONCURRENT_MAX,
+    `${maxCreatesPerMinute} creates`,
+  );
 });
 
 test('while ten sessions are running, five creates wait, five are refused, and the queue keeps its order when a caller disconnects', async () => {
-  const callers: Array<Promise<Created>> = [];
+  const pendingCreates: Array<Promise<CreateResult>> = [];
   for (const name of ['one', 'two']) {
-    callers.push(create(name, 55));
-    await waitUntilQueued(callers.length);
+    pendingCreates.push(create(name, 55));
+    await waitUntilQueued(pendingCreates.length);
   }
-  const third = await leaver(55);
+  const third = await startCreate(55);
   await waitUntilQueued(3);
   for (const name of ['four', 'five']) {
-    callers.push(create(name, 55));
-    await waitUntilQueued(callers.length + 1);
+    pendingCreates.push(create(name, 55));
+    await waitUntilQueued(pendingCreates.length + 1);
   }
-  for (const { status, headers, body } of await Promise.all(Array.from({ length: LINE }, () => create('late', 55)))) {
+  for (const { status, headers, body } of await Promise.all(
+    Array.from({ length: WAITING_MAX }, () => create('late', 55)),
+  )) {
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
-    assert.deepEqual(body.details, { limit: LINE, used: LINE, scope: 'line', retryAfterSeconds: 5 });
+    assert.deepEqual(body.details, { limit: WAITING_MAX, used: WAITING_MAX, scope: 'line', retryAfterSeconds: 5 });
     assert.match(body.message, /queue of waiting creates is full \(limit 5, currently 5\)/);
     assert.deepEqual([headers['preference-applied'], headers['x-berth-waited']], ['wait=55', '0']);
   }
-  const hasty = await create('hasty');
-  assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
+  const refusal = await create('hasty');
+  assert.deepEqual([refusal.status, refusal.body.details?.scope], [429, 'application']);
   third.hangUp();
   await waitUntilQueued(4);
   // The test might not observe a create that waits for only a second, but the response contains its position in the
@@ -131,42 +141,48 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   assert.ok(Number(headers['x-berth-waited']) >= 1000, String(headers['x-berth-waited']));
   assert.equal(Number(headers['x-berth-waited']), body.details?.waitedMs);
   const order: unknown[] = [];
-  for (const session of (await running()).slice(0, callers.length)) {
+  for (const session of (await listRunning()).slice(0, pendingCreates.length)) {
     await server.release(session.id);
     order.push(
-      nameOf(await eventually('the next session to start', async () => (await running()).at(SEATS - 1), Boolean)),
+      nameOf(
+        await eventually(
+          'the next session to start',
+          async () => (await listRunning()).at(CONCURRENT_MAX - 1),
+          Boolean,
+        ),
+      ),
     );
   }
   assert.deepEqual(order, ['one', 'two', 'four', 'five']);
-  for (const result of await Promise.all(callers)) {
+  for (const result of await Promise.all(pendingCreates)) {
     assert.equal(result.status, 201, result.text);
     assert.equal(result.headers['preference-applied'], 'wait=55');
     assert.ok(Number(result.headers['x-berth-waited']) > 0);
   }
-  await Promise.all((await running()).map(({ id }) => server.release(id)));
+  await Promise.all((await listRunning()).map(({ id }) => server.release(id)));
   await server.waitUntilSettled();
 });
 
 test('of a hundred concurrent creates and operation calls, only ten get a session', async () => {
-  await setLimits(server, token, { maxConcurrent: SEATS, maxCreatesPerMinute: 1000 });
-  const { key } = await keyWith(server, {
+  await setLimits(server, token, { maxConcurrent: CONCURRENT_MAX, maxCreatesPerMinute: 1000 });
+  const { key } = await issueAgentKey(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
   });
   const input = { url: `${pages.url}/slow`, timeoutMs: 120_000 };
   const call = () => invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } });
-  const first = await Promise.all(Array.from({ length: 4 }, call));
+  const firstCalls = await Promise.all(Array.from({ length: 4 }, call));
   const rest = Array.from({ length: 48 }, async (_, index) => Promise.all([create(`mixed ${index}`), call()]));
   const pairs = await Promise.all(rest);
-  const calls = [...first, ...pairs.map(([, called]) => called)];
-  const admitted = calls.filter(({ status }) => status === 202);
-  const { 201: created = 0, ...refused } = tally(pairs.map(([made]) => made));
-  assert.ok(admitted.length >= first.length);
-  assert.equal(created + admitted.length, SEATS);
-  assert.deepEqual(refused, { '429 concurrency_limit': 48 - created });
+  const calls = [...firstCalls, ...pairs.map(([, called]) => called)];
+  const admittedCalls = calls.filter(({ status }) => status === 202);
+  const { 201: created = 0, ...refusalCounts } = tally(pairs.map(([made]) => made));
+  assert.ok(admittedCalls.length >= firstCalls.length);
+  assert.equal(created + admittedCalls.length, CONCURRENT_MAX);
+  assert.deepEqual(refusalCounts, { '429 concurrency_limit': 48 - created });
   for (const { status, body } of calls.filter(one => one.status !== 202))
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
-  assert.equal((await running()).length, SEATS);
-  for (const { body } of admitted)
+  assert.equal((await listRunning()).length, CONCURRENT_MAX);
+  for (const { body } of admittedCalls)
     await server.api('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
   for (const [made] of pairs) if (made.status === 201) await server.release(made.body.id);
   await server.waitUntilSettled();
@@ -174,70 +190,76 @@ test('of a hundred concurrent creates and operation calls, only ten get a sessio
 
 test('applications get free slots in turn, and no browser is started for a caller that has disconnected', async () => {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
+  const keyResponse = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
     key: token,
     body: { name: 'other' },
   });
-  const other = issued.body.key;
+  const otherKey = keyResponse.body.key;
   await setLimits(server, token, { maxConcurrent: 12, maxCreatesPerMinute: 1000 });
   const full = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
-  const refused = await create('full 12', undefined, other);
-  assert.deepEqual([refused.status, refused.body.code], [503, 'capacity']);
-  assert.deepEqual([refused.headers['x-should-retry'], refused.headers['retry-after']], ['true', '5']);
-  const gone = await leaver(50);
+  const refusal = await create('full 12', undefined, otherKey);
+  assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity']);
+  assert.deepEqual([refusal.headers['x-should-retry'], refusal.headers['retry-after']], ['true', '5']);
+  const gone = await startCreate(50);
   await waitUntilQueued(1);
-  const callers: Array<Promise<Created>> = [];
+  const pendingCreates: Array<Promise<CreateResult>> = [];
   for (const name of ['mine 1', 'mine 2']) {
-    callers.push(create(name, 50));
-    await waitUntilQueued(callers.length + 1);
+    pendingCreates.push(create(name, 50));
+    await waitUntilQueued(pendingCreates.length + 1);
   }
-  const theirs = create('theirs 1', 50, other);
+  const otherCreate = create('theirs 1', 50, otherKey);
   gone.hangUp();
   await waitUntilQueued(2);
-  const outcome = Promise.all([...callers, theirs]);
+  const outcome = Promise.all([...pendingCreates, otherCreate]);
   const path = `/v1/applications/${made.body.id}/limits`;
   await eventually(
     'the creates of the other application to be queued',
     async () => (await server.api<Limits>('GET', path, { key: token })).body.usage.browsers.maxWaiting,
     count => count === 1,
   );
-  assert.equal((await create('hasty', undefined, other)).status, 503);
+  assert.equal((await create('hasty', undefined, otherKey)).status, 503);
   for (const { body } of full.slice(0, 3)) {
     await server.release(body.id);
-    await eventually('the slot to be taken again', async () => (await berthSessions()) === 12, Boolean, 30_000);
+    await eventually('the slot to be taken again', async () => (await countSessions()) === 12, Boolean, 30_000);
   }
-  const begun = (await outcome).map(({ status, body }) => ({ status, name: nameOf(body), createdAt: body.createdAt }));
+  const results = (await outcome).map(({ status, body }) => ({
+    status,
+    name: nameOf(body),
+    createdAt: body.createdAt,
+  }));
   assert.deepEqual(
-    begun.map(({ status }) => status),
+    results.map(({ status }) => status),
     [201, 201, 201],
   );
-  const inOrder = begun.toSorted((one, two) => one.createdAt.localeCompare(two.createdAt)).map(({ name }) => name);
-  assert.deepEqual(inOrder, ['mine 1', 'theirs 1', 'mine 2']);
-  assert.match(await metrics(), /^berth_waiting_creates 0$/m);
+  const namesInOrder = results
+    .toSorted((one, two) => one.createdAt.localeCompare(two.createdAt))
+    .map(({ name }) => name);
+  assert.deepEqual(namesInOrder, ['mine 1', 'theirs 1', 'mine 2']);
+  assert.match(await readMetrics(), /^berth_waiting_creates 0$/m);
   for (const queue of ['files', 'webhooks', 'mails', 'jobs'])
-    assert.match(await metrics(), new RegExp(`^berth_queued\\{queue="${queue}"\\} \\d+$`, 'm'));
-  assert.match(await metrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
+    assert.match(await readMetrics(), new RegExp(`^berth_queued\\{queue="${queue}"\\} \\d+$`, 'm'));
+  assert.match(await readMetrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
 });
 
 test('a service that is shutting down refuses queued creates, and the next server counts running sessions', async () => {
-  const standing = await running();
-  assert.ok(standing.length > 0);
-  await setLimits(server, token, { maxConcurrent: standing.length });
-  const patient = create('patient', 50);
+  const runningSessions = await listRunning();
+  assert.ok(runningSessions.length > 0);
+  await setLimits(server, token, { maxConcurrent: runningSessions.length });
+  const queuedCreate = create('patient', 50);
   await waitUntilQueued(1);
   assert.equal(await server.kill('SIGTERM'), 0);
-  const { status, headers, body } = await patient;
+  const { status, headers, body } = await queuedCreate;
   assert.deepEqual([status, body.code, headers['x-should-retry']], [503, 'capacity', 'true']);
   assert.match(body.message, /stopping/);
   await server.start();
-  assert.deepEqual((await create('one too many')).body.details?.used, standing.length);
-  await Promise.all(standing.map(({ id }) => server.release(id)));
+  assert.deepEqual((await create('one too many')).body.details?.used, runningSessions.length);
+  await Promise.all(runningSessions.map(({ id }) => server.release(id)));
 });
 
-const metrics = async (): Promise<string> => (await server.operator('/metrics')).text;
+const readMetrics = async (): Promise<string> => (await server.fetchFromOperator('/metrics')).text;
 
 /** The number of starting and running sessions in all applications. */
-async function berthSessions(): Promise<number> {
-  const found = [...(await metrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
+async function countSessions(): Promise<number> {
+  const found = [...(await readMetrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
   return found.reduce((sum, [, count]) => sum + Number(count), 0);
 }

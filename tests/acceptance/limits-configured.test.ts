@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -16,14 +16,14 @@ const server = await startServer({
   clock: 'test',
   env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4', BERTH_WARM: '1' },
 });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 const path = `/v1/applications/${server.applicationId}/limits`;
 
 const replace = (body: unknown, headers: Record<string, string> = {}) =>
   server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
 
 /** The header with the current revision. */
-const ifMatch = async (): Promise<{ 'if-match': string }> => ({
+const readIfMatch = async (): Promise<{ 'if-match': string }> => ({
   'if-match': `"${(await readLimits(server, token)).revision}"`,
 });
 
@@ -43,7 +43,7 @@ test('a new application has the default limits, capped by the ceiling of the ins
 });
 
 test('a PUT replaces all limits of an application, and requires the current revision', async () => {
-  const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await ifMatch());
+  const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await readIfMatch());
   assert.equal(first.status, 200);
   assert.equal(first.headers.etag, `"${first.body.revision}"`);
   assert.deepEqual(first.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3, maxWaiting: 7 });
@@ -52,15 +52,15 @@ test('a PUT replaces all limits of an application, and requires the current revi
   assert.equal(second.body.revision, first.body.revision + 1);
   const stale = await replace({}, { 'if-match': `"${first.body.revision}"` });
   assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
-  const unread = await replace({});
-  assert.deepEqual([unread.status, unread.body.code], [428, 'precondition_required']);
-  const empty = await replace({}, await ifMatch());
+  const unconditionalResponse = await replace({});
+  assert.deepEqual([unconditionalResponse.status, unconditionalResponse.body.code], [428, 'precondition_required']);
+  const empty = await replace({}, await readIfMatch());
   assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
 test('limits with null, an unknown field or a number out of range are refused, and the error names the field', async () => {
   const { revision } = await readLimits(server, token);
-  const refused: ReadonlyArray<readonly [unknown, string, string]> = [
+  const cases: ReadonlyArray<readonly [unknown, string, string]> = [
     [{ browsers: { maxConcurrent: null } }, 'invalid_request', 'browsers.maxConcurrent'],
     [{ browsers: null }, 'invalid_request', 'browsers'],
     [{ browsers: { maxConcurrent: -1 } }, 'invalid_request', 'browsers.maxConcurrent'],
@@ -70,8 +70,8 @@ test('limits with null, an unknown field or a number out of range are refused, a
     [{ browsers: { maxSessions: 3 } }, 'unknown_field', 'browsers.maxSessions'],
     [{ operations: {} }, 'unknown_field', 'operations'],
   ];
-  for (const [body, code, field] of refused) {
-    const response = await replace(body, await ifMatch());
+  for (const [body, code, field] of cases) {
+    const response = await replace(body, await readIfMatch());
     assert.deepEqual([response.status, response.body.code], [400, code], JSON.stringify(body));
     assert.ok(response.body.message.includes(field), response.body.message);
   }
@@ -79,32 +79,32 @@ test('limits with null, an unknown field or a number out of range are refused, a
 });
 
 test('a limit cannot be raised above the ceiling of the operator, but an unchanged limit above the ceiling is accepted', async () => {
-  const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
-  assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
-  assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
+  const refusal = await replace({ browsers: { maxConcurrent: 5 } }, await readIfMatch());
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request']);
+  assert.match(refusal.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
   // The default limit is above the ceiling. The request does not raise the limit, so it is accepted.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
-  const kept = await replace({ browsers: { maxConcurrent } }, await ifMatch());
+  const kept = await replace({ browsers: { maxConcurrent } }, await readIfMatch());
   assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);
-  const unsound = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await ifMatch());
+  const unsound = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await readIfMatch());
   assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
 test('the limits can be read and changed only with the token of a member with the required scope, and not with an agent key', async () => {
   for (const method of ['GET', 'PUT']) {
-    const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
-    assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
-    const nobody = await server.api(method, path, { key: null });
-    assert.deepEqual([nobody.status, nobody.body.code], [401, 'missing_credentials']);
-    const elsewhere = path.replace(server.applicationId, '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11');
-    const foreign = await server.api(method, elsewhere, { key: token, body: method === 'PUT' ? {} : undefined });
+    const keyResponse = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
+    assert.deepEqual([keyResponse.status, keyResponse.body.code], [401, 'invalid_credentials']);
+    const anonymousResponse = await server.api(method, path, { key: null });
+    assert.deepEqual([anonymousResponse.status, anonymousResponse.body.code], [401, 'missing_credentials']);
+    const foreignPath = path.replace(server.applicationId, '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11');
+    const foreign = await server.api(method, foreignPath, { key: token, body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found']);
   }
   const made = await server.operate('tokens', 'create', '--name', 'reader', '--scope', 'applications:read', '--json');
   const reader: { token: string } = JSON.parse(made.stdout);
   assert.equal((await server.api('GET', path, { key: reader.token })).status, 200);
-  const refused = await server.api('PUT', path, { key: reader.token, body: {}, headers: await ifMatch() });
-  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  const refusal = await server.api('PUT', path, { key: reader.token, body: {}, headers: await readIfMatch() });
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
 });
 
 test('a session gets the default time limit of the application, and cannot exceed its maximum', async () => {
@@ -115,8 +115,8 @@ test('a session gets the default time limit of the application, and cannot excee
     server.api<ErrorBody & Session>('POST', `/v1/browsers/sessions/${session.id}`, { body: { timeout } });
   const longer = await update(1200);
   assert.equal(Date.parse(longer.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND);
-  const tooLong = [await update(1201), await server.api('POST', '/v1/browsers/sessions', { body: { timeout: 1201 } })];
-  for (const { status, body } of tooLong) {
+  const refusals = [await update(1201), await server.api('POST', '/v1/browsers/sessions', { body: { timeout: 1201 } })];
+  for (const { status, body } of refusals) {
     assert.deepEqual([status, body.code], [400, 'invalid_request']);
     assert.match(body.message, /timeout is 1201; the application's limit maxTimeout is 1200 seconds/);
   }
@@ -159,20 +159,20 @@ test('the number of creates in any period of 60 seconds is limited, and the refu
 test('a limit below the current use ends no session but refuses creates, and a higher limit admits queued creates', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, {});
-  const standing = await server.createSession();
+  const session = await server.createSession();
   await setLimits(server, token, { maxConcurrent: 0 });
-  const refused = await server.api('POST', '/v1/browsers/sessions');
-  assert.deepEqual([refused.status, refused.body.code], [429, 'concurrency_limit']);
-  assert.match(refused.body.message, /max concurrent sessions limit \(limit 0, currently 1\)/);
-  assert.equal((await server.read(standing.id)).status, 'RUNNING');
-  const waiting = server.api<Session>('POST', '/v1/browsers/sessions', { headers: { prefer: 'wait=50' } });
+  const refusal = await server.api('POST', '/v1/browsers/sessions');
+  assert.deepEqual([refusal.status, refusal.body.code], [429, 'concurrency_limit']);
+  assert.match(refusal.body.message, /max concurrent sessions limit \(limit 0, currently 1\)/);
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  const queuedCreate = server.api<Session>('POST', '/v1/browsers/sessions', { headers: { prefer: 'wait=50' } });
   await eventually(
     'a create to be queued',
     () => readLimits(server, token),
     ({ usage }) => usage.browsers.maxWaiting === 1,
   );
   await setLimits(server, token, { maxConcurrent: 2 });
-  const admitted = await waiting;
+  const admitted = await queuedCreate;
   assert.equal(admitted.status, 201, admitted.text);
-  await Promise.all([standing.id, admitted.body.id].map(id => server.release(id)));
+  await Promise.all([session.id, admitted.body.id].map(id => server.release(id)));
 });

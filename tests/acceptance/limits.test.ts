@@ -6,7 +6,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -46,7 +46,7 @@ async function keyWith(...scopes: string[]): Promise<string> {
 /** The connect address without its key. */
 const bare = ({ connectUrl }: CreatedSession): string => connectUrl.split('?', 1)[0] ?? '';
 
-const evaluating = (id: number, sessionId: string, expression: string): string =>
+const evaluateMessage = (id: number, sessionId: string, expression: string): string =>
   JSON.stringify({
     id,
     method: 'Runtime.evaluate',
@@ -68,26 +68,26 @@ test('a message of 50 MiB to the browser and a larger message to the client are 
 test('a message above 96 MiB closes only its client, with 1009', () =>
   withSession(async ({ id, connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
-    const other = await CdpClient.connect(connectUrl);
+    const otherClient = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
-    client.sendRaw(evaluating(1_000, page, `'${'x'.repeat(96 * MIB)}'.length`));
-    assert.equal((await client.closed()).code, 1009);
-    assert.equal(await other.evaluate('6 * 7', await other.attachToPage()), 42);
+    client.sendRaw(evaluateMessage(1_000, page, `'${'x'.repeat(96 * MIB)}'.length`));
+    assert.equal((await client.waitForClose()).code, 1009);
+    assert.equal(await otherClient.evaluate('6 * 7', await otherClient.attachToPage()), 42);
     assert.equal((await server.read(id)).status, 'RUNNING');
-    await other.close();
+    await otherClient.close();
   }));
 
 test('a binary message closes its client with 1003', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     client.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
-    assert.equal((await client.closed()).code, 1003);
+    assert.equal((await client.waitForClose()).code, 1003);
   }));
 
 test('the twenty-first client is refused before the upgrade, and a client is accepted after another client has disconnected', () =>
   withSession(async ({ connectUrl }) => {
     const clients = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(connectUrl)));
-    const { status, headers, body } = await refusedUpgrade(connectUrl);
+    const { status, headers, body } = await expectUpgradeRefusal(connectUrl);
     assert.equal(status, 429);
     assert.match(headers['content-type'] ?? '', /^application\/json/);
     assert.equal(body.code, 'client_limit');
@@ -113,20 +113,20 @@ test('the twenty-first client is refused before the upgrade, and a client is acc
 test('sockets of live view addresses do not count as clients, and have a separate limit of the same size', () =>
   withSession(async ({ id, connectUrl }) => {
     const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`)).body;
-    const people = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(wsUrl)));
-    const { status, body } = await refusedUpgrade(wsUrl);
+    const viewers = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(wsUrl)));
+    const { status, body } = await expectUpgradeRefusal(wsUrl);
     assert.deepEqual([status, body.code], [429, 'client_limit']);
     const client = await CdpClient.connect(connectUrl);
-    await Promise.all([client, ...people].map(one => one.send('Browser.getVersion')));
-    await Promise.all([client, ...people].map(one => one.close()));
+    await Promise.all([client, ...viewers].map(one => one.send('Browser.getVersion')));
+    await Promise.all([client, ...viewers].map(one => one.close()));
   }));
 
 test('twenty of thirty clients that connect at the same time are accepted', () =>
   withSession(async ({ connectUrl }) => {
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
-    const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-    assert.equal(inside.length, CLIENTS_MAX);
-    await Promise.all(inside.map(client => client.close()));
+    const acceptedClients = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    assert.equal(acceptedClients.length, CLIENTS_MAX);
+    await Promise.all(acceptedClients.map(client => client.close()));
   }));
 
 test('the fifty-first browser context is refused, and is accepted after another browser context was disposed', () =>
@@ -134,9 +134,9 @@ test('the fifty-first browser context is refused, and is accepted after another 
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
     const [first] = await Promise.all(made);
-    const refused = await client.ask('Target.createBrowserContext');
-    assert.equal(refused.error?.code, -32000);
-    assert.match(refused.error.message, /50 browser contexts.*limit/);
+    const refusal = await client.ask('Target.createBrowserContext');
+    assert.equal(refusal.error?.code, -32000);
+    assert.match(refusal.error.message, /50 browser contexts.*limit/);
     await client.send('Target.disposeBrowserContext', { browserContextId: first?.browserContextId });
     await client.send('Target.createBrowserContext');
     await client.close();
@@ -198,10 +198,10 @@ test('a connection without a valid credential or session is refused with 401, 40
       ['a key of another application', address, bearer(await foreignKey()), 404, 'not_found'],
     ];
     for (const [who, url, headers, status, code] of cases) {
-      const refused = await refusedUpgrade(url, headers);
-      assert.deepEqual({ status: refused.status, code: refused.body.code }, { status, code }, who);
-      assert.equal(refused.body.statusCode, status, who);
-      assert.equal(refused.headers['www-authenticate'], status === 401 ? 'Bearer' : undefined, who);
+      const refusal = await expectUpgradeRefusal(url, headers);
+      assert.deepEqual({ status: refusal.status, code: refusal.body.code }, { status, code }, who);
+      assert.equal(refusal.body.statusCode, status, who);
+      assert.equal(refusal.headers['www-authenticate'], status === 401 ? 'Bearer' : undefined, who);
     }
   }));
 
@@ -218,7 +218,7 @@ test('an agent key with browsers:connect is accepted in the headers Authorizatio
 test('a connection to an ended session is refused with 410 and the end reason', async () => {
   const session = await server.createSession();
   await server.release(session.id);
-  const { status, body } = await refusedUpgrade(session.connectUrl);
+  const { status, body } = await expectUpgradeRefusal(session.connectUrl);
   assert.equal(status, 410);
   assert.equal(body.code, 'session_ended');
   assert.deepEqual(body.details, { status: 'COMPLETED', endReason: 'released' });

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import {
-  DESK,
-  DESK_DARK,
+  DESKTOP,
+  DESKTOP_DARK,
   ensureConsoleBuilt,
   openWatchedPage,
   PHONE,
@@ -50,14 +50,14 @@ const PAGE = `<!doctype html><title>Desk</title>
 </script>`;
 
 await ensureConsoleBuilt();
-const FRAMED = `<!doctype html><title>Inner</title><style>body { margin: 0 }
+const FRAMED_PAGE = `<!doctype html><title>Inner</title><style>body { margin: 0 }
   select, textarea { position: absolute; left: 20px; width: 200px; height: 30px; } select { top: 20px } textarea { top: 70px }</style>
 <select id="select" onchange="parent.postMessage('chose ' + this.value, '*')"><option>one<option>two</select>
 <textarea id="text">from inside</textarea>`;
 
 const pages = await openPages({
   '/desk': PAGE,
-  '/framed': FRAMED,
+  '/framed': FRAMED_PAGE,
   '/pay': `<!doctype html><title>Pay</title><button autofocus onclick="heard.push('paid')">Pay</button><script>
     globalThis.heard = [];
     for (const type of ['keydown', 'keyup']) addEventListener(type, event => heard.push(type + ' ' + event.key));
@@ -74,10 +74,10 @@ const pages = await openPages({
     response.end('<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>');
   },
   '/framing': (_, response) => {
-    const frame = (url: string, top: number): string =>
+    const frameHtml = (url: string, top: number): string =>
       `<iframe src="${url}/framed" style="position:absolute;left:100px;top:${top}px;width:400px;height:200px;border:10px solid"></iframe>`;
     response.setHeader('content-type', 'text/html');
-    response.end(`<!doctype html><title>Framing</title><body style="margin:0">${frame('', 50)}${frame(pages.b, 300)}
+    response.end(`<!doctype html><title>Framing</title><body style="margin:0">${frameHtml('', 50)}${frameHtml(pages.b, 300)}
       <script>globalThis.heard = []; addEventListener('message', ({ data }) => heard.push(data))</script>`);
   },
 });
@@ -89,20 +89,20 @@ interface LiveViewFixture {
   readonly page: Page;
   /** The live view of the page, in a second browser. */
   readonly view: Page;
-  readonly watched: WatchedPage;
+  readonly watchedPage: WatchedPage;
   readonly end: () => Promise<void>;
 }
 
 /** Opens a session and its live view in a second browser. With `mac`, the viewer is on a Mac. */
-async function openSessionWithLiveView({ look = DESK, mac = false } = {}): Promise<LiveViewFixture> {
+async function openSessionWithLiveView({ look = DESKTOP, mac = false } = {}): Promise<LiveViewFixture> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   await page.goto(`${pages.url}/desk`);
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
-  const watched = await openWatchedPage(look, server.url);
-  const view = watched.page;
+  const watchedPage = await openWatchedPage(look, server.url);
+  const view = watchedPage.page;
   if (mac) await view.addInitScript("Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' })");
   await view.goto(body.debuggerUrl);
   await eventually(
@@ -110,12 +110,12 @@ async function openSessionWithLiveView({ look = DESK, mac = false } = {}): Promi
     async () => Number(await view.locator('#canvas').getAttribute('width')) > 600,
   );
   const end = async (): Promise<void> => {
-    assert.deepEqual(watched.violations, []);
-    await watched.close();
+    assert.deepEqual(watchedPage.violations, []);
+    await watchedPage.close();
     await browser.close();
     await server.release(id);
   };
-  return { id, page, view, watched, end };
+  return { id, page, view, watchedPage, end };
 }
 
 /** Converts a point on the session's page to a point in the live view. */
@@ -142,7 +142,7 @@ const copyWithKeys = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
-const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
+const readEvents = (page: Page): Promise<string[]> => page.evaluate('heard');
 
 test('the live view sends letters, symbols, arrow keys and shortcuts to the page', async () => {
   const { page, view, end } = await openSessionWithLiveView();
@@ -169,7 +169,7 @@ test('the live view sends letters, symbols, arrow keys and shortcuts to the page
   await eventually('the text to be cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Control+z');
   await eventually('the text to be restored by undo', async () => (await textOf(page)).startsWith('Hi!.'));
-  assert.ok((await heard(page)).includes('cut'), 'the page gets a cut event');
+  assert.ok((await readEvents(page)).includes('cut'), 'the page gets a cut event');
   await end();
 });
 
@@ -223,7 +223,7 @@ test('the live view sends text from input methods and dead keys', async () => {
     await devtools.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length });
   await devtools.send('Input.insertText', { text: '日本' });
   await eventually('the composed text', async () => (await textOf(page)) === '日本');
-  assert.ok((await heard(page)).includes('compositionstart'));
+  assert.ok((await readEvents(page)).includes('compositionstart'));
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'Dead', code: 'Equal' });
   await devtools.send('Input.insertText', { text: 'é' });
   await eventually('the character with the accent', async () => (await textOf(page)) === '日本é');
@@ -250,7 +250,7 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
   const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
-  const mouse = (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', point: { x: number; y: number }) =>
+  const sendMouseEvent = (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', point: { x: number; y: number }) =>
     devtools.send('Input.dispatchMouseEvent', {
       ...{ type, ...point, button: 'left', clickCount: type === 'mouseMoved' ? 0 : 1 },
       buttons: type === 'mouseReleased' ? 0 : 1,
@@ -261,12 +261,12 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
     const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
     // The test does not wait between the events, so they arrive all at once on a busy machine.
-    const press = mouse('mousePressed', from);
-    const moves = steps.map(step => mouse('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
-    await Promise.all([press, ...moves, mouse('mouseReleased', to)]);
+    const press = sendMouseEvent('mousePressed', from);
+    const moves = steps.map(step => sendMouseEvent('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
+    await Promise.all([press, ...moves, sendMouseEvent('mouseReleased', to)]);
     await eventually(
       `the drop after ${steps}`,
-      () => heard(page),
+      () => readEvents(page),
       ([drop, end]) => drop === 'drop' && end === 'dragend',
     );
   }
@@ -282,7 +282,7 @@ test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the 
   for (const step of [0.2, 0.5, 0.8, 1])
     await view.mouse.move(from.x + (to.x - from.x) * step, from.y + (to.y - from.y) * step);
   await view.mouse.up();
-  await eventually('the drop event', async () => (await heard(page)).includes('drop'));
+  await eventually('the drop event', async () => (await readEvents(page)).includes('drop'));
   const pointer = await at(view, 730, 50);
   await view.mouse.move(pointer.x, pointer.y);
   await eventually('the cursor of the page to be shown', async () => {
@@ -297,7 +297,7 @@ test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the 
   const devtools = await view.context().newCDPSession(view);
   await devtools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [finger] });
   await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
-  await eventually('the touch event', async () => (await heard(page)).includes('touchend'));
+  await eventually('the touch event', async () => (await readEvents(page)).includes('touchend'));
   await end();
 });
 
@@ -309,7 +309,7 @@ test('a click after many mouse moves hits the correct element', async () => {
     await view.mouse.move(point.x, point.y);
   }
   await click(view, 730, 50);
-  await eventually('the click', async () => (await heard(page)).includes('clicked'));
+  await eventually('the click', async () => (await readEvents(page)).includes('clicked'));
   await end();
 });
 
@@ -331,26 +331,26 @@ test('the live view shows dialogs, select lists and file choosers, and sends the
 
   await click(view, 100, 215);
   await view.getByRole('option', { name: 'three' }).click();
-  await eventually('the option to be chosen', async () => (await heard(page)).includes('chose three'));
+  await eventually('the option to be chosen', async () => (await readEvents(page)).includes('chose three'));
   await click(view, 100, 215);
   await view.getByRole('option', { name: 'three' }).waitFor();
   await view.keyboard.press('ArrowUp');
   await view.keyboard.press('Enter');
-  await eventually('the choice by keys', async () => (await heard(page)).includes('chose two'));
+  await eventually('the choice by keys', async () => (await readEvents(page)).includes('chose two'));
 
   await click(view, 340, 215);
   await view.getByText('The page is asking for a file.').waitFor();
-  const chosen = [
+  const chosenFiles = [
     { name: 'a b.txt', mimeType: 'text/plain', buffer: Buffer.from('first') },
     { name: 'ü.txt', mimeType: 'text/plain', buffer: Buffer.from('second') },
   ];
-  await view.locator('#files-input').setInputFiles(chosen);
+  await view.locator('#files-input').setInputFiles(chosenFiles);
   await view.getByRole('button', { name: 'Upload' }).click();
-  const names = () =>
+  const readFiles = () =>
     page.evaluate(
       `Promise.all([...document.getElementById('file').files].map(async f => f.name + '=' + await f.text()))`,
     );
-  await eventually('the files', async () => JSON.stringify(await names()) === '["a b.txt=first","ü.txt=second"]');
+  await eventually('the files', async () => JSON.stringify(await readFiles()) === '["a b.txt=first","ü.txt=second"]');
   await end();
 });
 
@@ -364,22 +364,22 @@ test('the live view shows select lists and copies text in same-site and cross-si
   ] as const) {
     await click(view, 100 + 10 + 60, top + 10 + 35);
     const list = await view.getByRole('listbox').boundingBox();
-    const below = await at(view, 100 + 10 + 20, top + 10 + 50);
+    const pointBelow = await at(view, 100 + 10 + 20, top + 10 + 50);
     assert.ok(
-      list && Math.abs(list.x - below.x) < 8 && Math.abs(list.y - below.y) < 8,
-      JSON.stringify({ list, below }),
+      list && Math.abs(list.x - pointBelow.x) < 8 && Math.abs(list.y - pointBelow.y) < 8,
+      JSON.stringify({ list, below: pointBelow }),
     );
     await view.getByRole('option', { name: 'two' }).click();
     await eventually(
       'the option to be chosen',
-      async () => (await heard(page)).filter(said => said === 'chose two').length === times,
+      async () => (await readEvents(page)).filter(said => said === 'chose two').length === times,
     );
     await view.evaluate("navigator.clipboard.writeText('')");
     await click(view, 100 + 10 + 60, top + 10 + 85);
     await view.keyboard.press('Control+a');
     await view.keyboard.press('Control+c');
-    const copied = (): Promise<unknown> => view.evaluate('navigator.clipboard.readText()');
-    await eventually('the text to be copied', async () => (await copied()) === 'from inside');
+    const readClipboard = (): Promise<unknown> => view.evaluate('navigator.clipboard.readText()');
+    await eventually('the text to be copied', async () => (await readClipboard()) === 'from inside');
   }
   await end();
 });
@@ -387,11 +387,11 @@ test('the live view shows select lists and copies text in same-site and cross-si
 test('the live view offers downloads only to viewers who may take control', async () => {
   const { id, page, view, end } = await openSessionWithLiveView();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
-  const looking = await view.context().newPage();
-  await looking.goto(body.debuggerUrl);
+  const readOnlyView = await view.context().newPage();
+  await readOnlyView.goto(body.debuggerUrl);
   await eventually(
     'a frame in the live view',
-    async () => Number(await looking.locator('#canvas').getAttribute('width')) > 600,
+    async () => Number(await readOnlyView.locator('#canvas').getAttribute('width')) > 600,
   );
   await page.goto(`${pages.url}/download-page`);
   await page.click('#get');
@@ -404,21 +404,21 @@ test('the live view offers downloads only to viewers who may take control', asyn
   assert.equal(await text(await saved.createReadStream()), FILE_TEXT);
   await view.getByRole('button', { name: `Dismiss ${FILE_NAME}` }).click();
   await link.waitFor({ state: 'detached' });
-  assert.equal(await looking.getByRole('link').count(), 0);
+  assert.equal(await readOnlyView.getByRole('link').count(), 0);
   await end();
 });
 
 test('the live view works with touch and the on-screen keyboard on a small screen', async () => {
-  const { page, view, watched, end } = await openSessionWithLiveView({ look: PHONE });
-  assert.deepEqual(await watched.findings(), []);
-  assert.equal(await watched.overflows(), false);
+  const { page, view, watchedPage, end } = await openSessionWithLiveView({ look: PHONE });
+  assert.deepEqual(await watchedPage.runAxe(), []);
+  assert.equal(await watchedPage.overflows(), false);
   await view.getByRole('button', { name: 'Take control' }).tap();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
   const finger = await at(view, 600, 290);
   await view.touchscreen.tap(finger.x, finger.y);
-  await eventually('the touch event', async () => (await heard(page)).includes('touchend'));
-  const field = await at(view, 200, 60);
-  await view.touchscreen.tap(field.x, field.y);
+  await eventually('the touch event', async () => (await readEvents(page)).includes('touchend'));
+  const fieldPoint = await at(view, 200, 60);
+  await view.touchscreen.tap(fieldPoint.x, fieldPoint.y);
   await eventually(
     'the text field to have the focus',
     async () => (await page.evaluate('document.activeElement.id')) === 'text',
@@ -431,19 +431,19 @@ test('the live view works with touch and the on-screen keyboard on a small scree
   const unknown = { windowsVirtualKeyCode: 229, key: 'Unidentified', commands: ['deleteBackward'] };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...unknown });
   await eventually('the deletion', async () => (await textOf(page)) === 'Grüß');
-  assert.equal(await watched.overflows(), false);
+  assert.equal(await watchedPage.overflows(), false);
   await end();
 });
 
 for (const [name, look] of [
-  ['at a desk, dark', DESK_DARK],
+  ['at a desk, dark', DESKTOP_DARK],
   ['on a phone, dark', PHONE_DARK],
 ] as const)
   test(`the live view has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
-    const { view, watched, end } = await openSessionWithLiveView({ look });
-    assert.deepEqual(await watched.findings(), []);
+    const { view, watchedPage, end } = await openSessionWithLiveView({ look });
+    assert.deepEqual(await watchedPage.runAxe(), []);
     await takeControl(view);
-    assert.deepEqual(await watched.findings(), []);
+    assert.deepEqual(await watchedPage.runAxe(), []);
     await end();
   });
 
@@ -454,8 +454,8 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   const icon = view.getByRole('listitem').filter({ hasText: 'Iconic' }).locator('img');
   await eventually('the icon to be loaded', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
   await iconPage.close();
-  const second = await page.context().newPage();
-  await second.goto(`${pages.url}/next`);
+  const secondPage = await page.context().newPage();
+  await secondPage.goto(`${pages.url}/next`);
   await view.getByRole('button', { name: 'Next', exact: true }).waitFor();
   await view.getByRole('button', { name: 'Desk', exact: true }).click();
   assert.equal(await view.getByRole('button', { name: 'Reload' }).isDisabled(), true);
@@ -463,20 +463,20 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   await takeControl(view);
   await view.getByRole('textbox', { name: 'Address' }).fill(`${pages.url}/`);
   await view.keyboard.press('Enter');
-  await eventually('the address', () => second.url() === `${pages.url}/`);
+  await eventually('the address', () => secondPage.url() === `${pages.url}/`);
   await view.getByRole('button', { name: 'Back', exact: true }).click();
-  await eventually('the previous page to be shown', () => second.url() === `${pages.url}/next`);
+  await eventually('the previous page to be shown', () => secondPage.url() === `${pages.url}/next`);
   await view.getByRole('button', { name: 'New tab' }).click();
   await eventually('the new tab', () => page.context().pages().length === 3);
   await view.getByRole('button', { name: 'Close Next' }).click();
-  await eventually('the tab to be gone', () => second.isClosed());
+  await eventually('the tab to be gone', () => secondPage.isClosed());
   await end();
 });
 
 test('a press on the close button of a tab takes effect even if titles change before the release', async () => {
   const { page, view, end } = await openSessionWithLiveView();
-  const second = await page.context().newPage();
-  await second.goto(`${pages.url}/next`);
+  const secondPage = await page.context().newPage();
+  await secondPage.goto(`${pages.url}/next`);
   await takeControl(view);
   const close = view.getByRole('button', { name: 'Close Next' });
   await close.hover();
@@ -484,7 +484,7 @@ test('a press on the close button of a tab takes effect even if titles change be
   await page.evaluate("document.title = 'A title that is much longer'; history.replaceState(null, '', '#later')");
   await view.getByRole('button', { name: 'A title that is much longer', exact: true }).waitFor();
   await view.mouse.up();
-  await eventually('the tab to be gone', () => second.isClosed());
+  await eventually('the tab to be gone', () => secondPage.isClosed());
   await end();
 });
 
@@ -492,12 +492,12 @@ test('the live view shows a popup that a click opened, offers a button to go bac
   const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
-  const shows = (name: string): Promise<void> =>
+  const waitForTab = (name: string): Promise<void> =>
     view.locator('[aria-current="true"]').filter({ hasText: name }).waitFor();
   const opening = page.waitForEvent('popup');
   await click(view, 100, 60);
   const popup = await opening;
-  await shows('Provider');
+  await waitForTab('Provider');
   await view.getByText('This page was opened in a new tab.').waitFor();
   const size = { width: 500, height: 400 };
   const showsPopup = (): Promise<boolean> =>
@@ -505,48 +505,48 @@ test('the live view shows a popup that a click opened, offers a button to go bac
       .locator('#canvas')
       .evaluate(canvas => Number(canvas.getAttribute('width')) < 1.5 * Number(canvas.getAttribute('height')));
   await eventually('the picture of the popup', showsPopup);
-  const field = await at(view, 100, 60, size);
-  await view.mouse.click(field.x, field.y);
+  const fieldPoint = await at(view, 100, 60, size);
+  await view.mouse.click(fieldPoint.x, fieldPoint.y);
   await view.keyboard.type('anna');
   await eventually('the typed text in the popup', async () => (await popup.inputValue('#name')) === 'anna');
 
   await view.getByRole('button', { name: 'Back to “Sign in with”' }).click();
-  await shows('Sign in with');
+  await waitForTab('Sign in with');
   await view.getByText('This page was opened in a new tab.').waitFor({ state: 'hidden' });
   await view.getByRole('button', { name: 'Provider', exact: true }).click();
-  await shows('Provider');
+  await waitForTab('Provider');
 
   await eventually('the picture of the popup again', showsPopup);
-  const allow = await at(view, 100, 160, size);
-  await view.mouse.click(allow.x, allow.y);
+  const allowPoint = await at(view, 100, 160, size);
+  await view.mouse.click(allowPoint.x, allowPoint.y);
   await eventually('the popup to be closed', () => popup.isClosed());
-  await shows('Sign in with');
+  await waitForTab('Sign in with');
   await view.getByText('The tab was closed.', { exact: false }).waitFor();
   await eventually('the picture of the opener', async () => !(await showsPopup()));
 
   const next = page.waitForEvent('popup');
   await click(view, 100, 160);
   await next;
-  await shows('Next');
+  await waitForTab('Next');
   await view.getByRole('button', { name: 'New tab' }).click();
-  await shows('about:blank');
+  await waitForTab('about:blank');
   await end();
 });
 
 test('a page that the agent or another viewer opens is not shown automatically', async () => {
   const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/sign-in-with`);
-  const looking = await view.context().newPage();
-  await looking.goto(view.url());
+  const otherView = await view.context().newPage();
+  await otherView.goto(view.url());
   await takeControl(view);
-  const shown = (viewer: Page): Promise<string> => viewer.locator('[aria-current="true"]').innerText();
+  const readShownTitle = (viewer: Page): Promise<string> => viewer.locator('[aria-current="true"]').innerText();
   await page.context().newPage();
   await view.getByRole('button', { name: 'about:blank', exact: true }).waitFor();
-  assert.equal(await shown(view), 'Sign in with');
+  assert.equal(await readShownTitle(view), 'Sign in with');
   await view.getByRole('button', { name: 'Sign in with', exact: true }).click();
   await click(view, 100, 60);
-  await looking.getByRole('button', { name: 'Provider', exact: true }).waitFor();
-  assert.equal(await shown(looking), 'Sign in with');
+  await otherView.getByRole('button', { name: 'Provider', exact: true }).waitFor();
+  assert.equal(await readShownTitle(otherView), 'Sign in with');
   await end();
 });
 
@@ -560,9 +560,9 @@ test('Enter in the address bar opens the address, and is not sent to the page', 
   await view.keyboard.press('Enter');
   await eventually('the address without a scheme to be opened', () => page.url() === `${pages.url}/pay#opened`);
   await view.keyboard.press('x');
-  await eventually('the next key', async () => (await heard(page)).length > 0);
-  await eventually('the key to be released', async () => (await heard(page)).includes('keyup x'));
-  assert.deepEqual(await heard(page), ['keydown x', 'keyup x']);
+  await eventually('the next key', async () => (await readEvents(page)).length > 0);
+  await eventually('the key to be released', async () => (await readEvents(page)).includes('keyup x'));
+  assert.deepEqual(await readEvents(page), ['keydown x', 'keyup x']);
   await end();
 });
 
@@ -573,13 +573,13 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
   await view.keyboard.press('Tab');
   await view.keyboard.press('Escape');
   await view.keyboard.down('Shift');
-  await eventually('the keys in the page', async () => (await heard(page)).includes('keydown Shift'));
+  await eventually('the keys in the page', async () => (await readEvents(page)).includes('keydown Shift'));
   await view.getByText('Press F6 to leave the page').waitFor();
   await view.keyboard.press('F6');
-  const giveBack = view.getByRole('button', { name: 'Give back' });
-  await eventually('the focus on the button', () => giveBack.evaluate(button => button.matches(':focus')));
-  await eventually('the release of the held key', async () => (await heard(page)).includes('keyup Shift'));
-  assert.ok(!(await heard(page)).some(key => key.endsWith('F6')));
+  const giveBackButton = view.getByRole('button', { name: 'Give back' });
+  await eventually('the focus on the button', () => giveBackButton.evaluate(button => button.matches(':focus')));
+  await eventually('the release of the held key', async () => (await readEvents(page)).includes('keyup Shift'));
+  assert.ok(!(await readEvents(page)).some(key => key.endsWith('F6')));
   await view.keyboard.up('Shift');
   await view.keyboard.press('Enter');
   await view.getByRole('button', { name: 'Take control' }).waitFor();
@@ -589,29 +589,29 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
 test('the live view works in a sandboxed frame, and notifies the embedding page when the session ends', async () => {
   const { id, page, view } = await openSessionWithLiveView();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
-  const embedding = await view.context().newPage();
+  const embeddingPage = await view.context().newPage();
   pages.set(
     '/embedding',
     `<!doctype html><script>globalThis.told = []; addEventListener('message', ({ data }) => told.push(data))</script>
      <iframe sandbox="allow-same-origin allow-scripts" width="900" height="600" src="${body.debuggerFullscreenUrl}"></iframe>`,
   );
-  await embedding.goto(`${pages.url}/embedding`);
-  const frame = embedding.frameLocator('iframe');
+  await embeddingPage.goto(`${pages.url}/embedding`);
+  const frame = embeddingPage.frameLocator('iframe');
   await frame.getByRole('button', { name: 'Take control' }).click();
   await frame.getByRole('button', { name: 'Give back' }).waitFor();
   assert.equal(await frame.locator('#bar').isHidden(), true);
   // Dialogs can be answered, although forms cannot be submitted in the frame.
   page.on('dialog', () => {});
-  const asked = page.evaluate("prompt('Name?', 'nobody')");
+  const answer = page.evaluate("prompt('Name?', 'nobody')");
   await frame.getByRole('textbox', { name: 'Answer' }).fill('Anna');
   await frame.getByRole('textbox', { name: 'Answer' }).press('Enter');
-  assert.equal(await asked, 'Anna');
+  assert.equal(await answer, 'Anna');
   await page.context().browser()?.close();
   await server.release(id);
-  const hasPosted = async () => (await embedding.evaluate<string[]>('told')).includes('browserbase-disconnected');
+  const hasPosted = async () => (await embeddingPage.evaluate<string[]>('told')).includes('browserbase-disconnected');
   await eventually('the message to the embedding page', hasPosted);
   // A frame that is loaded after the end of the session must post the message as well.
-  await embedding.reload();
+  await embeddingPage.reload();
   await eventually('the message to the embedding page after the end', hasPosted);
   await view.context().close();
 });

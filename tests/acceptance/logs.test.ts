@@ -78,19 +78,19 @@ const server = await startServer({ clock: 'test', pages, env: { BERTH_SLOTS: '6'
 
 const DAY_MS = 24 * 3_600_000;
 const pathOf = (id: string, query = ''): string => `/v1/browsers/sessions/${id}/logs${query}`;
-const logsOf = (id: string, query = '') => server.api<SessionLog[]>('GET', pathOf(id, query));
+const requestLog = (id: string, query = '') => server.api<SessionLog[]>('GET', pathOf(id, query));
 
-async function listed(id: string, query = ''): Promise<SessionLog[]> {
-  const { status, body, text } = await logsOf(id, query);
+async function listEntries(id: string, query = ''): Promise<SessionLog[]> {
+  const { status, body, text } = await requestLog(id, query);
   assert.equal(status, 200, text);
   return body;
 }
 
 /** Waits until the log has an entry of this kind. All earlier entries are stored by then. */
-const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
+const waitForEntry = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
   eventually(
     what,
-    () => listed(id),
+    () => listEntries(id),
     log => log.some(isWanted),
     60_000,
   );
@@ -113,12 +113,16 @@ async function visitInSession(path: string) {
   return { session, client, page };
 }
 
-const world = await visitInSession('/world');
-await logWith(world.session.id, 'the page to be done', entry => textOf(entry).includes('all done'));
-await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, world.page);
+const worldVisit = await visitInSession('/world');
+await waitForEntry(worldVisit.session.id, 'the page to be done', entry => textOf(entry).includes('all done'));
+await worldVisit.client.send(
+  'Runtime.evaluate',
+  { expression: 'window.open("/popup")', userGesture: true },
+  worldVisit.page,
+);
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
-await logWith(world.session.id, 'the popup to be loaded', isPopup);
+await waitForEntry(worldVisit.session.id, 'the popup to be loaded', isPopup);
 // The entries of the worker, the frame and the socket may be logged later than other entries.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
   ['first words of the worker', 'first words of the popup', 'in the frame'].every(words =>
@@ -126,7 +130,7 @@ const isWhole = (entries: readonly SessionLog[]): boolean =>
   ) &&
   findRequest(entries, '/from-worker') !== undefined &&
   methodsOf(entries).has('Network.webSocketClosed');
-const log = await eventually('the worker, the frame and the socket', () => listed(world.session.id), isWhole);
+const log = await eventually('the worker, the frame and the socket', () => listEntries(worldVisit.session.id), isWhole);
 
 test('the log contains console messages of the page, its workers, frames and popups from the start', () => {
   const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
@@ -173,9 +177,9 @@ test('the log contains redirects, cached and failed requests, WebSockets and req
 test('the log contains messages and requests of cross-site frames, shared workers and service workers from the start', async () => {
   const { session, client } = await visitInSession('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
-    APART.every(({ words, path }) => findMessage(entries, words) && findRequest(entries, path));
-  const entries = await eventually('the messages and requests of all targets', () => listed(session.id), hasAll);
-  for (const { words, path, pageId } of APART)
+    APART_ENTRIES.every(({ words, path }) => findMessage(entries, words) && findRequest(entries, path));
+  const entries = await eventually('the messages and requests of all targets', () => listEntries(session.id), hasAll);
+  for (const { words, path, pageId } of APART_ENTRIES)
     assert.deepEqual(
       [findMessage(entries, words)?.pageId, findRequest(entries, path)?.pageId],
       [pageId, pageId],
@@ -184,7 +188,7 @@ test('the log contains messages and requests of cross-site frames, shared worker
   await client.close();
 });
 
-const APART = [
+const APART_ENTRIES = [
   { words: 'first words of another site', path: '/from-elsewhere', pageId: 0 },
   { words: 'first words of the shared worker', path: '/from-shared', pageId: -1 },
   { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
@@ -192,87 +196,87 @@ const APART = [
 
 test('entries have the documented format and a time within the session', () => {
   for (const entry of log) {
-    assert.equal(entry.sessionId, world.session.id);
+    assert.equal(entry.sessionId, worldVisit.session.id);
     assert.ok(Number.isInteger(entry.pageId));
     assert.equal(entry.request?.rawBody, JSON.stringify(entry.request?.params));
     assert.equal(entry.request?.timestamp, entry.timestamp);
   }
   const navigated = log.find(entry => entry.method === 'Page.frameNavigated' && textOf(entry).includes('/world'));
   assert.ok(navigated?.frameId && navigated.loaderId);
-  const created = Date.parse(world.session.createdAt);
-  assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
+  const createdMs = Date.parse(worldVisit.session.createdAt);
+  assert.ok(log.every(({ timestamp = 0 }) => timestamp >= createdMs && timestamp <= Date.now()));
 });
 
 test('the log can be filtered by kind and read in list pages', async () => {
-  const { id } = world.session;
-  const console = await listed(id, '?type=console');
-  assert.deepEqual([...methodsOf(console)].sort(), [
+  const { id } = worldVisit.session;
+  const consoleEntries = await listEntries(id, '?type=console');
+  assert.deepEqual([...methodsOf(consoleEntries)].sort(), [
     'Log.entryAdded',
     'Runtime.consoleAPICalled',
     'Runtime.exceptionThrown',
   ]);
-  const both = await listed(id, '?type=console,page');
-  assert.ok(both.length > console.length && !methodsOf(both).has('Network.requestWillBeSent'));
-  const pieces: SessionLog[] = [];
-  let after = '0';
+  const both = await listEntries(id, '?type=console,page');
+  assert.ok(both.length > consoleEntries.length && !methodsOf(both).has('Network.requestWillBeSent'));
+  const pagedEntries: SessionLog[] = [];
+  let cursor = '0';
   for (let more = true; more; ) {
-    const reply = await logsOf(id, `?after=${after}&limit=7`);
-    pieces.push(...reply.body);
-    after = String(reply.headers['x-next-after']);
+    const reply = await requestLog(id, `?after=${cursor}&limit=7`);
+    pagedEntries.push(...reply.body);
+    cursor = String(reply.headers['x-next-after']);
     more = reply.body.length > 0;
   }
-  assert.deepEqual(pieces.slice(0, log.length), log);
-  assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
+  assert.deepEqual(pagedEntries.slice(0, log.length), log);
+  assert.deepEqual((await requestLog(id, `?after=${cursor}`)).body, []);
 });
 
 test('the entries of a page or of a period can be listed', async () => {
-  const { id } = world.session;
-  const all = await listed(id);
-  const popup = await listed(id, '?pageId=1');
-  assert.ok(popup.length > 0 && popup.length < all.length);
+  const { id } = worldVisit.session;
+  const all = await listEntries(id);
+  const popupEntries = await listEntries(id, '?pageId=1');
+  assert.ok(popupEntries.length > 0 && popupEntries.length < all.length);
   assert.deepEqual(
-    popup,
+    popupEntries,
     all.filter(({ pageId }) => pageId === 1),
   );
   assert.deepEqual(
-    await listed(id, '?pageId=-1'),
+    await listEntries(id, '?pageId=-1'),
     all.filter(({ pageId }) => pageId === -1),
   );
-  const loaded = Math.floor(all.find(isPopup)?.timestamp ?? 0);
-  const [from, to] = [new Date(loaded), new Date(loaded + 1)].map(time => time.toISOString());
-  const isAtLoad = ({ timestamp = 0 }: SessionLog): boolean => timestamp >= loaded && timestamp < loaded + 1;
-  assert.deepEqual(await listed(id, `?from=${from}&to=${to}`), all.filter(isAtLoad));
-  assert.ok((await listed(id, `?from=${from}&to=${to}&type=page&pageId=1`)).some(isPopup));
-  assert.deepEqual(await listed(id, `?to=${world.session.createdAt}`), []);
+  const loadedMs = Math.floor(all.find(isPopup)?.timestamp ?? 0);
+  const [from, to] = [new Date(loadedMs), new Date(loadedMs + 1)].map(time => time.toISOString());
+  const isAtLoad = ({ timestamp = 0 }: SessionLog): boolean => timestamp >= loadedMs && timestamp < loadedMs + 1;
+  assert.deepEqual(await listEntries(id, `?from=${from}&to=${to}`), all.filter(isAtLoad));
+  assert.ok((await listEntries(id, `?from=${from}&to=${to}&type=page&pageId=1`)).some(isPopup));
+  assert.deepEqual(await listEntries(id, `?to=${worldVisit.session.createdAt}`), []);
 });
 
 test('the log contains commands of clients and their results, without typed text', async () => {
   const { session, client, page } = await visitInSession('/next');
-  const typed = 'correct-horse-7';
+  const typedText = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
   await client.ask('Page.navigate', { url: 'file:///etc/passwd' }, page);
-  await client.send('Input.insertText', { text: typed }, page);
+  await client.send('Input.insertText', { text: typedText }, page);
   for (const key of ['q', 'Enter']) await client.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key }, page);
   await client.evaluate(`console.log("you typed", ["correct", "horse", "7"].join("-"))`, page);
   const isEcho = (entry: SessionLog): boolean => textOf(entry).includes('you typed');
-  const whole = await logWith(session.id, 'the page to have said it', isEcho);
-  const commands = (await listed(session.id, '?type=command')).filter(({ response }) => response);
-  const asked = (method: string): SessionLog[] => commands.filter(entry => entry.method === method);
-  const [navigated, refused] = asked('Page.navigate');
+  const entries = await waitForEntry(session.id, 'the page to have said it', isEcho);
+  const commands = (await listEntries(session.id, '?type=command')).filter(({ response }) => response);
+  const commandsOf = (method: string): SessionLog[] => commands.filter(entry => entry.method === method);
+  const [navigated, refused] = commandsOf('Page.navigate');
   assert.deepEqual(paramsOf(navigated ?? assert.fail()).url, `${pages.url}/next`);
   assert.ok(navigated?.response?.result.loaderId && navigated.pageId === 0);
   assert.match(JSON.stringify(refused?.response?.result.error), /refused/);
-  assert.deepEqual(asked('Runtime.evaluate')[0]?.response?.result.result, {
+  assert.deepEqual(commandsOf('Runtime.evaluate')[0]?.response?.result.result, {
     type: 'number',
     value: 42,
     description: '42',
   });
-  assert.deepEqual(asked('Input.insertText').map(paramsOf), [{ text: '[redacted]' }]);
+  assert.deepEqual(commandsOf('Input.insertText').map(paramsOf), [{ text: '[redacted]' }]);
   assert.deepEqual(
-    asked('Input.dispatchKeyEvent').map(entry => paramsOf(entry).key),
+    commandsOf('Input.dispatchKeyEvent').map(entry => paramsOf(entry).key),
     ['[redacted]', 'Enter'],
   );
-  assert.ok(!JSON.stringify(whole).includes(typed) && isEcho(whole.find(isEcho) ?? assert.fail()));
+  assert.ok(!JSON.stringify(entries).includes(typedText) && isEcho(entries.find(isEcho) ?? assert.fail()));
   await server.release(session.id);
 });
 
@@ -282,18 +286,18 @@ test("the log contains a navigation that the session's rules refused", async () 
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.b}/next?token=not-this` }, page);
   const isBlocked = ({ method }: SessionLog): boolean => method === 'Page.navigationBlocked';
-  const whole = await logWith(session.id, 'the refusal to be logged', isBlocked);
-  const blocked = whole.find(isBlocked) ?? assert.fail();
+  const entries = await waitForEntry(session.id, 'the refusal to be logged', isBlocked);
+  const blocked = entries.find(isBlocked) ?? assert.fail();
   assert.deepEqual(paramsOf(blocked), { url: `${pages.b}/next?token=[redacted]`, reason: 'allowed_domains' });
   assert.equal(blocked.pageId, 0);
   await server.release(session.id);
 });
 
 test('DevTools can import the HAR file of a running session', async () => {
-  const { id } = world.session;
-  const asked = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
-  assert.match(String(asked.headers['content-type']), /^application\/har\+json/);
-  const { log: har } = assertHar(JSON.parse(asked.text));
+  const { id } = worldVisit.session;
+  const harResponse = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
+  assert.match(String(harResponse.headers['content-type']), /^application\/har\+json/);
+  const { log: har } = assertHar(JSON.parse(harResponse.text));
   const at = (path: string): HarRecord =>
     har.entries.find(({ request }) => request.url === pages.url + path) ?? assert.fail(path);
   assert.equal(at('/redirect-1').response.redirectURL, '/redirect-2');
@@ -320,38 +324,41 @@ test('the log can be streamed until the session ends, and a stream can continue 
   const { session, client, page } = await visitInSession('/next');
   const headers = { authorization: `Bearer ${server.key}` };
   const stream = await EventStream.open(server.url + pathOf(session.id), headers);
-  await stream.event('Page.frameNavigated');
+  await stream.waitForEvent('Page.frameNavigated');
   await client.evaluate('console.log("while it runs")', page);
-  const heard = await stream.event('Runtime.consoleAPICalled', ({ data }) =>
+  const consoleEvent = await stream.waitForEvent('Runtime.consoleAPICalled', ({ data }) =>
     JSON.stringify(data).includes('while it runs'),
   );
   await client.evaluate('console.log("the last words")', page);
   await server.release(session.id);
-  assert.equal(await stream.ended(), 'ended');
-  const whole = await listed(session.id);
+  assert.equal(await stream.waitForEnd(), 'ended');
+  const entries = await listEntries(session.id);
   assert.ok(
-    textOf(whole.findLast(({ method }) => method === 'Runtime.consoleAPICalled') ?? assert.fail()).includes(
+    textOf(entries.findLast(({ method }) => method === 'Runtime.consoleAPICalled') ?? assert.fail()).includes(
       'the last words',
     ),
   );
   assert.deepEqual(
     stream.events.map(({ data }) => data),
-    whole,
+    entries,
   );
-  const again = await EventStream.open(server.url + pathOf(session.id), { ...headers, 'last-event-id': heard.id });
-  assert.equal(await again.ended(), 'ended');
+  const secondStream = await EventStream.open(server.url + pathOf(session.id), {
+    ...headers,
+    'last-event-id': consoleEvent.id,
+  });
+  assert.equal(await secondStream.waitForEnd(), 'ended');
   assert.deepEqual(
-    again.events.map(({ data }) => data),
-    whole.slice(Number(heard.id)),
+    secondStream.events.map(({ data }) => data),
+    entries.slice(Number(consoleEvent.id)),
   );
   const over = await server.api('GET', pathOf(session.id), {
-    headers: { accept: 'text/event-stream', 'last-event-id': String(whole.length) },
+    headers: { accept: 'text/event-stream', 'last-event-id': String(entries.length) },
   });
   assert.equal(over.status, 204);
 });
 
 test('the log can be read at the address that official clients use', async () => {
-  const reply = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
+  const reply = await server.api<SessionLog[]>('GET', `/v1/sessions/${worldVisit.session.id}/logs`);
   assert.equal(reply.status, 200);
   assert.ok(reply.body.length >= log.length);
 });
@@ -362,7 +369,7 @@ test('a session with logging disabled has no entries, and the response states th
   const page = await client.attachToPage();
   await client.evaluate('console.log("nobody hears this")', page);
   for (const look of ['running', 'ended']) {
-    const reply = await logsOf(session.id);
+    const reply = await requestLog(session.id);
     assert.ok(!reply.headers['x-next-after'], 'nothing is stored');
     assert.deepEqual([reply.body, reply.headers['x-logging'], reply.status], [[], 'disabled', 200], look);
     if (look === 'running') await server.release(session.id);
@@ -370,35 +377,38 @@ test('a session with logging disabled has no entries, and the response states th
 });
 
 test('a request for the log with an invalid query, for an unknown session or without a key is refused', async () => {
-  const refused = async (path: string, options = {}): Promise<[number, string]> => {
+  const readRefusal = async (path: string, options = {}): Promise<[number, string]> => {
     const { status, body } = await server.api<ErrorBody>('GET', path, options);
     return [status, body.code];
   };
-  const { id } = world.session;
-  assert.deepEqual(await refused(pathOf(id, '?type=console,nonsense')), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf(id, '?after=x')), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf(id, '?from=yesterday')), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf(id, `?from=${TIME}&to=${TIME}`)), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf(id, '?pageId=-2')), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf(id, '?limit=10001')), [400, 'invalid_request']);
-  assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631')), [404, 'not_found']);
-  assert.deepEqual(await refused(pathOf(id), { key: null }), [401, 'missing_credentials']);
-  assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
+  const { id } = worldVisit.session;
+  assert.deepEqual(await readRefusal(pathOf(id, '?type=console,nonsense')), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf(id, '?after=x')), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf(id, '?from=yesterday')), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf(id, `?from=${TIME}&to=${TIME}`)), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf(id, '?pageId=-2')), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf(id, '?limit=10001')), [400, 'invalid_request']);
+  assert.deepEqual(await readRefusal(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631')), [404, 'not_found']);
+  assert.deepEqual(await readRefusal(pathOf(id), { key: null }), [401, 'missing_credentials']);
+  assert.deepEqual(await readRefusal(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [
+    404,
+    'not_found',
+  ]);
 });
 
 test('the log is deleted a month after the session ends, and the response states the reason', async () => {
   const { session, client } = await visitInSession('/next');
-  await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
-  for (const { id } of [session, world.session]) await server.release(id);
-  assert.ok((await listed(session.id)).length > 0);
+  await waitForEntry(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
+  for (const { id } of [session, worldVisit.session]) await server.release(id);
+  assert.ok((await listEntries(session.id)).length > 0);
   await server.advance(30 * DAY_MS);
-  assert.ok((await listed(session.id)).length > 0, 'the log still exists after 30 days');
+  assert.ok((await listEntries(session.id)).length > 0, 'the log still exists after 30 days');
   await server.advance(2 * DAY_MS);
   const reply = await server.eventuallyHourly(
     'the log to be deleted',
-    () => logsOf(session.id),
+    () => requestLog(session.id),
     ({ body }) => body.length === 0,
   );
   assert.deepEqual([reply.status, reply.headers['x-logging']], [200, 'expired']);
-  await client.closed();
+  await client.waitForClose();
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { InvitationPage, IssuedInvitation } from '../../contract/invitations.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { startMailServer } from '../harness/smtp.ts';
 import { eventually } from '../harness/until.ts';
@@ -32,7 +32,7 @@ const INVITATIONS = `/v1/applications/${server.applicationId}/invitations`;
 let token: string;
 
 before(async () => {
-  token = await ownerToken(server);
+  token = await createOwnerToken(server);
 });
 
 afterEach(() => {
@@ -42,7 +42,7 @@ afterEach(() => {
 const invite = (email: string) =>
   server.api<IssuedInvitation & ErrorBody>('POST', INVITATIONS, { key: token, body: { email, role: 'viewer' } });
 
-async function printed(to: string): Promise<PrintedMail> {
+async function readMail(to: string): Promise<PrintedMail> {
   const { code, stdout, stderr } = await server.operate('outbox', '--json');
   assert.equal(code, 0, stderr);
   const mails: readonly PrintedMail[] = JSON.parse(stdout);
@@ -51,9 +51,9 @@ async function printed(to: string): Promise<PrintedMail> {
   );
 }
 
-const rcpts = (): number => smtp.commands.filter(verb => verb === 'RCPT').length;
+const countRcpts = (): number => smtp.commands.filter(verb => verb === 'RCPT').length;
 
-const received = (count: number) =>
+const waitForMails = (count: number) =>
   eventually(
     'the mail',
     async () => smtp.mails.length,
@@ -62,7 +62,7 @@ const received = (count: number) =>
 
 test('an e-mail is sent immediately with the correct addresses, and its text is then deleted', async () => {
   const { body } = await invite('grace@example.com');
-  await received(1);
+  await waitForMails(1);
   const [mail] = smtp.mails;
   assert.deepEqual([mail?.from, mail?.to], ['berth@mail.test', ['grace@example.com']]);
   for (const line of [/^From: berth@mail\.test$/m, /^To: grace@example\.com$/m, /^Auto-Submitted: auto-generated$/m])
@@ -72,7 +72,7 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
   assert.ok(text.includes(body.acceptUrl), text);
   const kept = await eventually(
     'the time of sending to be recorded',
-    () => printed('grace@example.com'),
+    () => readMail('grace@example.com'),
     ({ sentAt }) => sentAt !== undefined,
   );
   assert.equal(kept.text, '');
@@ -80,32 +80,32 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
 
 test('a temporarily refused e-mail is sent again with increasing pauses', async () => {
   smtp.refusal = '451 4.3.0 try again later';
-  const before = rcpts();
+  const rcptsBefore = countRcpts();
   await invite('later@example.com');
-  const attempts = (count: number) =>
+  const waitForAttempts = (count: number) =>
     eventually(
       'an attempt to send the e-mail',
-      async () => rcpts() - before,
+      async () => countRcpts() - rcptsBefore,
       n => n === count,
     );
-  await attempts(1);
+  await waitForAttempts(1);
   await eventually(
     'the reason of the refusal to be stored',
-    () => printed('later@example.com'),
+    () => readMail('later@example.com'),
     ({ failure }) => /451/.test(failure ?? ''),
   );
   for (const [index, pauseMs] of PAUSES_MS.entries()) {
     await server.advance(pauseMs - 10 * SECOND_MS);
-    assert.equal(rcpts() - before, index + 1, 'no attempt before its time');
+    assert.equal(countRcpts() - rcptsBefore, index + 1, 'no attempt before its time');
     if (index === PAUSES_MS.length - 1) smtp.refusal = undefined;
     await server.advance(20 * SECOND_MS);
-    await attempts(index + 2);
+    await waitForAttempts(index + 2);
   }
-  await received(2);
+  await waitForMails(2);
   assert.match(smtp.mails[1]?.source ?? '', /^Message-ID: <[0-9a-f-]{36}@berth>$/m);
   await eventually(
     'the time of sending to be recorded',
-    () => printed('later@example.com'),
+    () => readMail('later@example.com'),
     ({ sentAt }) => sentAt !== undefined,
   );
 });
@@ -117,7 +117,7 @@ test('an e-mail is not retried after a day, and the operator can then read the e
   const waitForFailedAttempt = () =>
     eventually(
       'a failed attempt to send the e-mail',
-      () => printed('nobody@example.com'),
+      () => readMail('nobody@example.com'),
       ({ failure }) => failure !== undefined,
     );
   let mail = await waitForFailedAttempt();
@@ -126,18 +126,18 @@ test('an e-mail is not retried after a day, and the operator can then read the e
     const nextMs = Date.parse(mail.nextAttemptAt);
     assert.ok(nextMs - server.now().getTime() <= HOUR_MS + MINUTE_MS, mail.nextAttemptAt);
     assert.ok(nextMs - beganMs < 26 * HOUR_MS, mail.nextAttemptAt);
-    const attempts = rcpts();
+    const attemptsBefore = countRcpts();
     await server.advance(nextMs - server.now().getTime() + 10 * SECOND_MS);
     await eventually(
       'an attempt to send the e-mail',
-      async () => rcpts(),
-      now => now > attempts,
+      async () => countRcpts(),
+      now => now > attemptsBefore,
     );
     pauseMs = Math.min(HOUR_MS, 2 * pauseMs);
     const earliestMs = nextMs + pauseMs;
     mail = await eventually(
       'the next attempt or the end of the attempts',
-      () => printed('nobody@example.com'),
+      () => readMail('nobody@example.com'),
       ({ nextAttemptAt }) => nextAttemptAt === undefined || Date.parse(nextAttemptAt) >= earliestMs,
     );
   }
@@ -154,8 +154,8 @@ test('an address gets at most 20 e-mails per hour, and an invitation that cannot
     const body = { email: 'often@example.com', role: 'viewer' };
     assert.equal((await server.api('POST', path, { key: token, body })).status, 201);
   }
-  const refused = await invite('often@example.com');
-  assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
+  const refusal = await invite('often@example.com');
+  assert.deepEqual([refusal.status, refusal.body.code], [429, 'rate_limited']);
   const { body } = await server.api<InvitationPage>('GET', INVITATIONS, { key: token });
   assert.deepEqual([body.data[0]?.email, body.data[0]?.status], ['often@example.com', 'revoked']);
 });
@@ -163,12 +163,12 @@ test('an address gets at most 20 e-mails per hour, and an invitation that cannot
 test('an application name with special characters cannot add a header to an e-mail', async () => {
   const name = 'Ünï "; Bcc: evil@example.com, <x>';
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
-  const before = smtp.mails.length;
+  const mailsBefore = smtp.mails.length;
   const path = `/v1/applications/${made.body.id}/invitations`;
   await server.api('POST', path, { key: token, body: { email: 'special@example.com', role: 'viewer' } });
   const mail = await eventually(
     'the mail',
-    async () => smtp.mails.slice(before).find(({ to }) => to.includes('special@example.com')),
+    async () => smtp.mails.slice(mailsBefore).find(({ to }) => to.includes('special@example.com')),
     one => one !== undefined,
   );
   assert.deepEqual(mail?.to, ['special@example.com']);
@@ -180,6 +180,6 @@ test('an application name with special characters cannot add a header to an e-ma
 test('a mail server that does not respond does not delay API responses', async () => {
   smtp.isSilent = true;
   assert.equal((await invite('silent@example.com')).status, 201);
-  assert.equal((await printed('silent@example.com')).sentAt, undefined);
+  assert.equal((await readMail('silent@example.com')).sentAt, undefined);
   smtp.isSilent = false;
 });

@@ -14,7 +14,7 @@ import { BROWSER_TOOLS, RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { openAuthorizingProxy } from '../harness/authorizing.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { agentPath, keyWith } from '../harness/operations.ts';
+import { agentPath, issueAgentKey } from '../harness/operations.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
@@ -28,7 +28,7 @@ const home = mkdtempSync(join(tmpdir(), 'berth-mcp-tools-'));
 after(() => rmSync(home, { recursive: true }));
 const upstream = await openUpstream();
 const server = await startServer({ env: upstream.settings });
-const owner = await Owner.of(server);
+const owner = await Owner.open(server);
 
 /** The suite calls tools by fixed names. Two of them are published as operations here. */
 const inputSchema = { type: 'object', additionalProperties: false };
@@ -39,7 +39,7 @@ await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.
 await owner.publish('orders.cancel', cancelOrderOperation(upstream));
 upstream.respondTo('/broken', (_, response) => sendJson(response, 500, {}));
 
-const { key } = await keyWith(server, {
+const { key } = await issueAgentKey(server, {
   scopes: ['browsers:connect', 'operations:discover', 'operations:invoke'],
   grants: [{ operationId: '*', effect: 'read' }, { operationId: 'orders.cancel' }],
 });
@@ -61,12 +61,12 @@ async function run(
 
 for (const era of ['legacy', 'modern'])
   test(`the MCP inspector, set to the protocol era ${era}, lists all tools and finds no schema errors`, async () => {
-    const asked = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
+    const listArgs = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
     const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
     const { code, output, errors } = await run(INSPECTOR, [
       ...address,
       ...['--header', `Authorization: ${authorization}`],
-      ...asked,
+      ...listArgs,
     ]);
     assert.equal(code, 0, errors);
     const { tools }: { tools: readonly { name: string; title: string }[] } = JSON.parse(output).result;
@@ -79,18 +79,18 @@ for (const era of ['legacy', 'modern'])
 
 test('the MCP inspector can call a tool and print its result', async () => {
   const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
-  const called = ['--method', 'tools/call', '--tool-name', 'orders_cancel', '--tool-args-json', '{"orderId":"A-7"}'];
+  const callArgs = ['--method', 'tools/call', '--tool-name', 'orders_cancel', '--tool-args-json', '{"orderId":"A-7"}'];
   const header = ['--header', `Authorization: ${authorization}`];
-  const { code, output, errors } = await run(INSPECTOR, [...address, ...header, ...called, '--format', 'json']);
+  const { code, output, errors } = await run(INSPECTOR, [...address, ...header, ...callArgs, '--format', 'json']);
   assert.equal(code, 0, errors);
   assert.match(output, /succeeded/);
-  assert.equal(upstream.received('/orders/A-7/cancel').length, 1);
+  assert.equal(upstream.receivedRequests('/orders/A-7/cancel').length, 1);
 });
 
 // ---- conformance -----------------------------------------------------------------------------------------------------
 
 const TOOLS_ALONE = 'the server offers tools, and no prompts, resources, completions or log messages';
-const OWN_TOOL =
+const FIXED_TOOL =
   'the scenario calls a tool by a fixed name, whose result has content that no tool of this server returns';
 const KEYWORDS_NOT_USED = 'the schemas of operations have no $anchor and no x-mcp-header';
 const NO_STREAM = 'each message gets its own response, so there is no session and no stream to resume';
@@ -112,8 +112,8 @@ const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
   ...except(TOOLS_ALONE, 'prompts-get-embedded-resource', 'input-required-result-non-tool-request'),
   ...except(TOOLS_ALONE, 'resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'),
   ...except(TOOLS_ALONE, 'resources-subscribe', 'resources-unsubscribe', 'sep-2164-resource-not-found'),
-  ...except(OWN_TOOL, 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'),
-  ...except(OWN_TOOL, 'tools-call-image', 'tools-call-with-progress'),
+  ...except(FIXED_TOOL, 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'),
+  ...except(FIXED_TOOL, 'tools-call-image', 'tools-call-with-progress'),
   ...except(KEYWORDS_NOT_USED, 'json-schema-2020-12', 'http-custom-header-server-validation'),
   ...except(NO_STREAM, 'server-sse-polling'),
   ...except(NO_QUESTIONS, 'tools-call-elicitation', 'tools-call-sampling'),
@@ -162,8 +162,8 @@ for (const [revision, expected] of Object.entries(REVISIONS))
   test(`the MCP endpoint conforms to revision ${revision} in every scenario that applies`, async () => {
     const { href } = await openAuthorizingProxy(endpoint, authorization);
     const folder = join(home, revision);
-    const asked = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
-    const { output, errors } = await run(CONFORMANCE, asked);
+    const suiteArgs = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
+    const { output, errors } = await run(CONFORMANCE, suiteArgs);
     const ran = readdirSync(folder).map(name => scenarioIn(folder, name));
     const names = ran.map(({ scenario }) => scenario);
     assert.deepEqual(
@@ -179,32 +179,32 @@ for (const [revision, expected] of Object.entries(REVISIONS))
       assert.deepEqual(surprising, [], `${scenario} does not conform`);
       if (exception && !exception.checks) assert.ok(ids.length > 0, `${scenario} passes, so it must not be listed`);
     }
-    for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) seen(scenario, checks, ran);
+    for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) markNeeded(scenario, checks, ran);
   });
 
-interface Ran {
+interface ScenarioResult {
   readonly scenario: string;
   /** The checks that did not succeed. */
   readonly unmet: readonly Check[];
 }
 
-function scenarioIn(folder: string, name: string): Ran {
+function scenarioIn(folder: string, name: string): ScenarioResult {
   const checks: readonly Check[] = JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8'));
   const unmet = checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO');
   return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
 }
 
 /** Exceptions that no revision has needed so far. The last test fails unless the set is empty. */
-const unneeded = new Set<string>();
+const unneededExceptions = new Set<string>();
 for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
-  if (checks.length === 0) unneeded.add(scenario);
-  for (const check of checks) unneeded.add(`${scenario} ${check}`);
+  if (checks.length === 0) unneededExceptions.add(scenario);
+  for (const check of checks) unneededExceptions.add(`${scenario} ${check}`);
 }
-function seen(scenario: string, checks: readonly string[], ran: readonly Ran[]): void {
+function markNeeded(scenario: string, checks: readonly string[], ran: readonly ScenarioResult[]): void {
   const unmet = ran.find(one => one.scenario === scenario)?.unmet ?? [];
-  if (checks.length === 0 && unmet.length > 0) unneeded.delete(scenario);
-  for (const { id } of unmet) unneeded.delete(`${scenario} ${id}`);
+  if (checks.length === 0 && unmet.length > 0) unneededExceptions.delete(scenario);
+  for (const { id } of unmet) unneededExceptions.delete(`${scenario} ${id}`);
 }
 
 test('every exception that this file lists is required by at least one revision', () =>
-  assert.deepEqual([...unneeded], []));
+  assert.deepEqual([...unneededExceptions], []));

@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Invitation, InvitationPage, IssuedInvitation } from '../../contract/invitations.ts';
 import type { Member, MemberPage } from '../../contract/members.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import {
   acceptInvitation,
   invite,
@@ -29,22 +29,26 @@ let ada: Person;
 let grace: JoinedMember;
 
 before(async () => {
-  ada = await Person.owner(server);
+  ada = await Person.setUpOwner(server);
 });
 
 const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
 
-const listed = async (): Promise<readonly Invitation[]> =>
+const listInvitations = async (): Promise<readonly Invitation[]> =>
   (await ada.get<InvitationPage>(`${INVITATIONS}?limit=100`)).body.data;
 
-const statusOf = async (id: string): Promise<string | undefined> => (await listed()).find(one => one.id === id)?.status;
+const readStatus = async (id: string): Promise<string | undefined> =>
+  (await listInvitations()).find(one => one.id === id)?.status;
 
 test('an invitation is e-mailed and shown once, and a person who registers and accepts the invitation becomes a member', async () => {
   const email = 'grace@example.com';
-  const issued = await ada.post<IssuedInvitation>(INVITATIONS, { email: ' Grace@Example.com ', role: 'developer' });
-  assert.equal(issued.status, 201, issued.text);
-  const { id, acceptUrl, role, status, expiresAt, createdAt } = issued.body;
-  assert.deepEqual([issued.body.email, role, status], [email, 'developer', 'pending']);
+  const invitationResponse = await ada.post<IssuedInvitation>(INVITATIONS, {
+    email: ' Grace@Example.com ',
+    role: 'developer',
+  });
+  assert.equal(invitationResponse.status, 201, invitationResponse.text);
+  const { id, acceptUrl, role, status, expiresAt, createdAt } = invitationResponse.body;
+  assert.deepEqual([invitationResponse.body.email, role, status], [email, 'developer', 'pending']);
   assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 7 * 24 * HOUR_MS);
   assert.match(acceptUrl, new RegExp(`^${server.url}/console/invitation#biv_[A-Za-z0-9_-]{49}$`));
   const { stdout } = await server.operate('outbox', '--json');
@@ -55,14 +59,14 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
   assert.ok(!list.text.includes('biv_'));
   assert.equal(list.body.data[0]?.id, id);
 
-  const invited = { id, secret: new URL(acceptUrl).hash.slice(1) };
-  const person = await register(server, invited, email);
-  const unverified = await acceptInvitation(person, invited);
+  const invitation = { id, secret: new URL(acceptUrl).hash.slice(1) };
+  const person = await register(server, invitation, email);
+  const unverified = await acceptInvitation(person, invitation);
   assert.deepEqual([unverified.status, unverified.body.code], [404, 'not_found']);
   await verifyEmail(server, person, email);
-  const accepted = await acceptInvitation(person, invited);
+  const accepted = await acceptInvitation(person, invitation);
   assert.deepEqual(accepted.body, { applicationId: server.applicationId, role: 'developer' });
-  assert.equal(await statusOf(id), 'accepted');
+  assert.equal(await readStatus(id), 'accepted');
   assert.equal((await person.get(APPLICATION)).status, 200);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
   const [newest, oldest] = data;
@@ -74,10 +78,10 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
 
 test('an invitation that is accepted in two tabs concurrently is accepted only once', async () => {
   const email = 'tabs@example.com';
-  const invited = await invite(server, ada, email, 'viewer');
-  const person = await register(server, invited, email);
+  const invitation = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invitation, email);
   await verifyEmail(server, person, email);
-  const responses = await Promise.all([acceptInvitation(person, invited), acceptInvitation(person, invited)]);
+  const responses = await Promise.all([acceptInvitation(person, invitation), acceptInvitation(person, invitation)]);
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 404]);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
   assert.equal(data.filter(member => member.email === email).length, 1);
@@ -94,11 +98,11 @@ test('an invitation can raise the role of a member, but cannot lower the role', 
 
 test('a role change takes effect immediately, and only admins and owners see e-mail addresses', async () => {
   const path = `${MEMBERS}/${grace.accountId}`;
-  const addresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
-  assert.deepEqual(await addresses(), ['grace@example.com', 'ada@example.com']);
+  const readAddresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
+  assert.deepEqual(await readAddresses(), ['grace@example.com', 'ada@example.com']);
   const changed = await ada.send<Member>('PATCH', path, { role: 'developer' });
   assert.deepEqual([changed.status, changed.body.role], [200, 'developer']);
-  assert.deepEqual(await addresses(), [undefined, undefined]);
+  assert.deepEqual(await readAddresses(), [undefined, undefined]);
   assert.equal((await grace.person.post(INVITATIONS, { email: 'a@example.com', role: 'viewer' })).status, 403);
   assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 201);
   assert.equal((await ada.send('PATCH', path, { role: 'viewer' })).status, 200);
@@ -112,25 +116,25 @@ test('a member who leaves or is removed loses access immediately, including acce
   const token = (await person.post<IssuedToken>('/v1/account/tokens', request)).body.token;
   const restricted = { ...request, applicationIds: [server.applicationId] };
   const other = (await person.post<IssuedToken>('/v1/account/tokens', restricted)).body.token;
-  const statuses = () =>
+  const readStatuses = () =>
     Promise.all([token, other].map(async key => (await server.api('GET', APPLICATION, { key })).status));
-  assert.deepEqual(await statuses(), [200, 200]);
+  assert.deepEqual(await readStatuses(), [200, 200]);
   assert.equal((await person.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
-  assert.deepEqual(await statuses(), [404, 404]);
+  assert.deepEqual(await readStatuses(), [404, 404]);
   assert.equal((await person.get(APPLICATION)).status, 404);
-  const again = await acceptInvitation(person, await invite(server, ada, 'linus@example.com', 'viewer'));
-  assert.equal(again.status, 200);
-  assert.deepEqual(await statuses(), [200, 200]);
+  const secondResponse = await acceptInvitation(person, await invite(server, ada, 'linus@example.com', 'viewer'));
+  assert.equal(secondResponse.status, 200);
+  assert.deepEqual(await readStatuses(), [200, 200]);
   assert.equal((await ada.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
-  assert.deepEqual(await statuses(), [404, 404]);
+  assert.deepEqual(await readStatuses(), [404, 404]);
 });
 
 test('an owner can promote another member to owner after a step-up, and the last owner cannot leave', async () => {
   const { person, accountId } = await joinApplication(server, ada, 'second@example.com', 'admin');
   const path = `${MEMBERS}/${accountId}`;
   await server.advance(301_000);
-  const tooOld = await ada.send('PATCH', path, { role: 'owner' });
-  assert.deepEqual([tooOld.status, codeOf(tooOld)], [401, 'insufficient_user_authentication']);
+  const refusal = await ada.send('PATCH', path, { role: 'owner' });
+  assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'insufficient_user_authentication']);
   await stepUp(ada);
   assert.equal((await ada.send('PATCH', path, { role: 'owner' })).status, 200);
   assert.equal((await person.send('DELETE', path)).status, 204);
@@ -140,41 +144,44 @@ test('an owner can promote another member to owner after a step-up, and the last
 });
 
 test('an expired or revoked invitation has the matching status and cannot be used to register', async () => {
-  const short = await ada.post<IssuedInvitation>(INVITATIONS, {
+  const shortInvitation = await ada.post<IssuedInvitation>(INVITATIONS, {
     ...{ email: 'late@example.com', role: 'viewer', expiresIn: 3600 },
   });
-  const revoked = await invite(server, ada, 'gone@example.com', 'viewer');
-  const path = `${INVITATIONS}/${revoked.id}`;
+  const revokedInvitation = await invite(server, ada, 'gone@example.com', 'viewer');
+  const path = `${INVITATIONS}/${revokedInvitation.id}`;
   assert.equal((await ada.send('DELETE', path)).status, 204);
   assert.equal((await ada.send('DELETE', path)).status, 404);
   await server.advance(HOUR_MS);
-  assert.deepEqual([await statusOf(short.body.id), await statusOf(revoked.id)], ['expired', 'revoked']);
-  const secret = new URL(short.body.acceptUrl).hash.slice(1);
+  assert.deepEqual(
+    [await readStatus(shortInvitation.body.id), await readStatus(revokedInvitation.id)],
+    ['expired', 'revoked'],
+  );
+  const secret = new URL(shortInvitation.body.acceptUrl).hash.slice(1);
   for (const [email, invitation] of [
     ['late@example.com', secret],
-    ['gone@example.com', revoked.secret],
+    ['gone@example.com', revokedInvitation.secret],
   ]) {
     const request = { name: 'x', email, password: 'a long enough password', invitation };
-    const refused = await new Person(server).post('/v1/sign-in/register', request);
-    assert.deepEqual([refused.status, codeOf(refused)], [403, 'permission_denied']);
+    const refusal = await new Person(server).post('/v1/sign-in/register', request);
+    assert.deepEqual([refusal.status, codeOf(refusal)], [403, 'permission_denied']);
   }
 });
 
-interface Listed {
+interface ListPage {
   readonly data: ReadonlyArray<{ readonly id?: string; readonly accountId?: string }>;
   readonly nextCursor?: string;
 }
 
-const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
+const idOf = ({ id, accountId }: ListPage['data'][number]): string | undefined => id ?? accountId;
 
 test('members and invitations are listed in list pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
-    const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);
+    const all = (await ada.get<ListPage>(`${path}?limit=100`)).body.data.map(idOf);
     const seen: unknown[] = [];
     let cursor = '';
     for (let page = 0; page < all.length; page += 1) {
-      const { body } = await ada.get<Listed>(`${path}?limit=1${cursor}`);
+      const { body } = await ada.get<ListPage>(`${path}?limit=1${cursor}`);
       seen.push(...body.data.map(idOf));
       cursor = `&cursor=${body.nextCursor}`;
       assert.equal(body.nextCursor === undefined, page === all.length - 1);
@@ -196,7 +203,7 @@ test('the audit log records invitations, role changes, removals and departures',
 
 test('an application can send at most 20 invitations per hour, and have 50 pending invitations', async () => {
   const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Many' });
-  const key = await ownerToken(server);
+  const key = await createOwnerToken(server);
   const path = `/v1/applications/${made.id}/invitations`;
   const invitePerson = (n: number) =>
     server.api('POST', path, { key, body: { email: `p${n}@example.com`, role: 'viewer' } });
@@ -206,11 +213,11 @@ test('an application can send at most 20 invitations per hour, and have 50 pendi
     [40, 50],
   ] as const) {
     for (let n = from; n < to; n += 1) assert.equal((await invitePerson(n)).status, 201);
-    const refused = await invitePerson(99);
+    const refusal = await invitePerson(99);
     if (to < 50) {
-      assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
-      assert.ok(Number(refused.headers['retry-after']) > 3_000);
+      assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
+      assert.ok(Number(refusal.headers['retry-after']) > 3_000);
       await server.advance(HOUR_MS);
-    } else assert.deepEqual([refused.status, codeOf(refused)], [409, 'limit_reached']);
+    } else assert.deepEqual([refusal.status, codeOf(refusal)], [409, 'limit_reached']);
   }
 });

@@ -71,15 +71,15 @@ const Rules = Type.Object(
 );
 
 const file = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
-const checked = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
+const assertSchema = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
   assert.deepEqual(Value.Errors(schema, value), []);
   // `Value.Parse` is not used: comparing its type with `Static` takes the compiler two seconds.
   if (!Value.Check(schema, value))
     throw new Error('the value does not match the schema, but the schema reports no errors');
   return value;
 };
-const dashboard = checked(Dashboard, JSON.parse(file('grafana/berth-dashboard.json')));
-const rules = checked(Rules, parse(file('prometheus/berth-alerts.yaml'))).groups.flatMap(group => group.rules);
+const dashboard = assertSchema(Dashboard, JSON.parse(file('grafana/berth-dashboard.json')));
+const rules = assertSchema(Rules, parse(file('prometheus/berth-alerts.yaml'))).groups.flatMap(group => group.rules);
 const expressions = [
   ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ...dashboard.templating.list.map(({ query }) => query).filter(query => query.includes('(')),
@@ -90,11 +90,11 @@ const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 test('a running server exports every metric in the panels and alerts', async () => {
   await server.release((await server.createSession()).id);
-  const { text } = await server.operator<string>('/metrics');
+  const { text } = await server.fetchFromOperator<string>('/metrics');
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
-  const named = new Set(expressions.flatMap(expr => expr.match(/\b(berth|process|nodejs)_\w+/g) ?? []));
-  assert.ok(named.size >= 12);
-  for (const name of named) {
+  const metricNames = new Set(expressions.flatMap(expr => expr.match(/\b(berth|process|nodejs)_\w+/g) ?? []));
+  assert.ok(metricNames.size >= 12);
+  for (const name of metricNames) {
     const [, base = name] = /^(.+)_(bucket|count|sum)$/.exec(name) ?? [];
     assert.equal(types.has(name) || types.get(base) === 'histogram', true, name);
   }

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
+import { listEvents, waitForSessionEvent } from '../harness/session-events.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-network-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -19,14 +19,14 @@ const list = join(folder, 'ads.txt');
 writeFileSync(list, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
-const unusedPort = await freePort();
-const resettingPort = await failing(socket => socket.resetAndDestroy());
-const closingPort = await failing(socket => socket.end());
-const nonsensePort = await failing(socket => socket.end('HTTP/1.1 20 NO\r\n\r\n'));
-const opened = [pages.port, unusedPort, resettingPort, closingPort, nonsensePort];
+const unusedPort = await claimFreePort();
+const resettingPort = await startFailingHost(socket => socket.resetAndDestroy());
+const closingPort = await startFailingHost(socket => socket.end());
+const nonsensePort = await startFailingHost(socket => socket.end('HTTP/1.1 20 NO\r\n\r\n'));
+const allowedPorts = [pages.port, unusedPort, resettingPort, closingPort, nonsensePort];
 const server = await startServer({
   env: {
-    BERTH_EGRESS_ALLOW: opened.map(port => `127.0.0.1/32:${port}`).join(),
+    BERTH_EGRESS_ALLOW: allowedPorts.map(port => `127.0.0.1/32:${port}`).join(),
     BERTH_EGRESS_HOSTS: ['a', 'www.a', 'b', 'ads.b', 'good.b', 'xn--bcher-kva']
       .map(name => `${name}.test=127.0.0.1`)
       .join(),
@@ -35,13 +35,13 @@ const server = await startServer({
   },
 });
 /** The requests received by hosts that fail in different ways. */
-const heard: string[] = [];
-async function failing(fail: (socket: Socket) => void): Promise<number> {
-  const port = await freePort();
+const receivedRequests: string[] = [];
+async function startFailingHost(fail: (socket: Socket) => void): Promise<number> {
+  const port = await claimFreePort();
   const host = createServer(socket => {
     socket.on('error', () => {});
     socket.once('data', head => {
-      heard.push(String(head).split(' ', 2).join(' '));
+      receivedRequests.push(String(head).split(' ', 2).join(' '));
       fail(socket);
     });
   });
@@ -69,24 +69,25 @@ async function withSession(
   await server.release(session.id);
 }
 
-const status = async (page: Page, url: string): Promise<number | undefined> =>
+const readStatus = async (page: Page, url: string): Promise<number | undefined> =>
   page.goto(url).then(
     result => result?.status(),
     () => undefined,
   );
 
-const policy = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
+const policyBody = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
 
 test('a networkPolicy that denies by default allows only the listed host names and their subdomains', () =>
-  withSession(policy({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
-    for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test']) assert.equal(await status(page, at(host)), 200);
-    const before = pages.hits('/plain');
-    for (const host of ['b.test', '127.0.0.1', 'nota.test']) assert.equal(await status(page, at(host)), 403, host);
+  withSession(policyBody({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
+    for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test'])
+      assert.equal(await readStatus(page, at(host)), 200);
+    const hitsBefore = pages.hits('/plain');
+    for (const host of ['b.test', '127.0.0.1', 'nota.test']) assert.equal(await readStatus(page, at(host)), 403, host);
     assert.equal(
       await page.evaluate(url => fetch(url).catch(String), at('b.test')).then(String),
       'TypeError: Failed to fetch',
     );
-    assert.equal(pages.hits('/plain'), before);
+    assert.equal(pages.hits('/plain'), hitsBefore);
     for (const [host, minTotal] of [
       ['127.0.0.1', 1],
       ['nota.test', 1],
@@ -98,7 +99,7 @@ test('a networkPolicy that denies by default allows only the listed host names a
         'network.refused',
         ({ hostname, total }) => hostname === host && Number(total) >= minTotal,
       );
-    const told = await eventsOf(server, id, 'network.refused');
+    const told = await listEvents(server, id, 'network.refused');
     assert.deepEqual([...new Set(told.map(({ detail }) => `${detail.hostname} ${detail.rule}`))].sort(), [
       '127.0.0.1 network_policy',
       'b.test network_policy',
@@ -108,18 +109,25 @@ test('a networkPolicy that denies by default allows only the listed host names a
   }));
 
 test('a networkPolicy that allows by default refuses the listed host names, and the longest matching entry applies', () =>
-  withSession(policy({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
+  withSession(policyBody({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
     assert.deepEqual(
-      [await status(page, at('a.test')), await status(page, at('www.a.test')), await status(page, at('b.test'))],
+      [
+        await readStatus(page, at('a.test')),
+        await readStatus(page, at('www.a.test')),
+        await readStatus(page, at('b.test')),
+      ],
       [403, 200, 200],
     );
   }));
 
 test('a networkPolicy still applies after another server adopts the session', async () => {
-  const session = await server.createSession({ keepAlive: true, ...policy({ default: 'deny', allow: ['a.test'] }) });
+  const session = await server.createSession({
+    keepAlive: true,
+    ...policyBody({ default: 'deny', allow: ['a.test'] }),
+  });
   await server.restart();
   await drive(session, async page => {
-    assert.deepEqual([await status(page, at('a.test')), await status(page, at('b.test'))], [200, 403]);
+    assert.deepEqual([await readStatus(page, at('a.test')), await readStatus(page, at('b.test'))], [200, 403]);
   });
   await server.release(session.id);
 });
@@ -127,7 +135,7 @@ test('a networkPolicy still applies after another server adopts the session', as
 test('host names of advertisers are blocked if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
-    for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
+    for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await readStatus(page, at(host)));
     assert.deepEqual(seen, [200, 403, 403, 200]);
     await waitForSessionEvent(
       server,
@@ -140,7 +148,7 @@ test('host names of advertisers are blocked if blockAds is set', () =>
 test('a failed plain HTTP request causes the same network error as without a proxy, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
-    assert.equal(await status(page, at('a.test')), 200);
+    assert.equal(await readStatus(page, at('a.test')), 200);
     // Tests each failure on a new connection to the proxy and on a reused one, on which Chromium would repeat the
     // request.
     for (const [port, error] of [
@@ -149,26 +157,26 @@ test('a failed plain HTTP request causes the same network error as without a pro
       [closingPort, ends],
       [nonsensePort, /net::ERR_INVALID_HTTP_RESPONSE/],
     ] as const)
-      for (const before of [[], ['/plain', '/next']]) {
-        for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
-        heard.length = 0;
+      for (const pathsBefore of [[], ['/plain', '/next']]) {
+        for (const path of pathsBefore) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
+        receivedRequests.length = 0;
         const url = `http://a.test:${port}/page`;
-        const failing = await browser.contexts()[0]?.newPage();
-        assert.ok(failing);
+        const failingPage = await browser.contexts()[0]?.newPage();
+        assert.ok(failingPage);
         const [request, said] = await Promise.all([
-          failing.waitForEvent('requestfailed', request => request.url() === url),
-          failing.goto(url).then(reply => `status ${reply?.status()}`, String),
+          failingPage.waitForEvent('requestfailed', request => request.url() === url),
+          failingPage.goto(url).then(reply => `status ${reply?.status()}`, String),
         ]);
         assert.match(said, error);
         assert.match(String(request.failure()?.errorText), error);
         assert.equal(await request.response(), null);
-        await failing.close();
-        assert.deepEqual(heard, port === unusedPort ? [] : ['GET /page'], String(error));
-        heard.length = 0;
-        for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
+        await failingPage.close();
+        assert.deepEqual(receivedRequests, port === unusedPort ? [] : ['GET /page'], String(error));
+        receivedRequests.length = 0;
+        for (const path of pathsBefore) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
         const post = (to: string) => fetch(to, { method: 'POST', body: 'x', mode: 'no-cors' }).then(String, String);
         assert.equal(await page.evaluate(post, url), 'TypeError: Failed to fetch');
-        assert.deepEqual(heard, port === unusedPort ? [] : ['POST /page'], String(error));
+        assert.deepEqual(receivedRequests, port === unusedPort ? [] : ['POST /page'], String(error));
       }
   }));
 

@@ -14,7 +14,7 @@ const ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 /** The rows of the first table: a method, a path, and whether the row applies to all paths below it. */
-const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(
+const LISTED_CALLS = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(
   ([, method = '', path = '', below]) => ({
     method,
     path,
@@ -24,31 +24,31 @@ const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)?
 );
 
 /** Method and path of each request in the SDK's code, with `{}` in place of ids. */
-const CALLED = globSync('node_modules/@browserbasehq/sdk/resources/**/*.js', { cwd: CHECKOUT }).flatMap(file =>
+const SDK_CALLS = globSync('node_modules/@browserbasehq/sdk/resources/**/*.js', { cwd: CHECKOUT }).flatMap(file =>
   [
     ...readFileSync(join(CHECKOUT, file), 'utf8').matchAll(/_client\.(get|post|put|patch|delete)\([`'](\/[^`']+)[`']/g),
   ].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path.replaceAll(/\$\{[^}]+\}/g, '{}')}`),
 );
 
 test('every call of the official SDK is offered, or is listed as not offered', () => {
-  assert.ok(CALLED.length > 40);
-  const offered = new Set(
+  assert.ok(SDK_CALLS.length > 40);
+  const offeredCalls = new Set(
     OPERATION_IDS.flatMap(id =>
       pathsOf(id, true).map(({ path }) => `${operation(id).method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`),
     ),
   );
   const isListed = (path: string): boolean =>
-    LISTED.some(one =>
+    LISTED_CALLS.some(one =>
       one.isTree ? `${path}/`.startsWith(`${one.root}/`) : one.path.replaceAll(/\{[^}]+\}/g, '{}') === path,
     );
-  const missing = [...new Set(CALLED)].filter(call => {
+  const missing = [...new Set(SDK_CALLS)].filter(call => {
     const path = call.slice(call.indexOf(' ') + 1);
-    return !offered.has(call) && !isListed(path);
+    return !offeredCalls.has(call) && !isListed(path);
   });
   assert.deepEqual(missing, []);
 });
 
-for (const { method, path } of LISTED)
+for (const { method, path } of LISTED_CALLS)
   test(`the call ${method} ${path} gets the response that docs/not-offered.md describes`, async () => {
     const result = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
       ...(method === 'POST' ? { body: {} } : {}),
@@ -60,13 +60,13 @@ for (const { method, path } of LISTED)
   });
 
 test('settings that are not offered cause a warning or a refusal, as docs/not-offered.md describes', async () => {
-  const asked = {
+  const unofferedSettings = {
     solveCaptchas: true,
     captchaImageSelector: '#a',
     captchaInputSelector: '#b',
     fingerprint: { browsers: [] },
   };
-  const session = await server.createSession({ browserSettings: asked, region: 'us-east-1' });
+  const session = await server.createSession({ browserSettings: unofferedSettings, region: 'us-east-1' });
   const warnings = new Map(session.warnings?.map(({ path, code }) => [path, code]));
   assert.deepEqual(Object.fromEntries(warnings), {
     region: 'region_not_local',
@@ -78,8 +78,8 @@ test('settings that are not offered cause a warning or a refusal, as docs/not-of
   await server.release(session.id);
   for (const name of ['verified', 'advancedStealth']) {
     const body = { browserSettings: { [name]: true } };
-    const refused = await server.api('POST', '/v1/browsers/sessions', { body });
-    assert.deepEqual([refused.status, refused.body.code], [422, 'feature_unavailable']);
+    const refusal = await server.api('POST', '/v1/browsers/sessions', { body });
+    assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable']);
     const warned = await server.api<{ id: string }>('POST', '/v1/sessions', { body });
     assert.ok(warned.status < 300, warned.text);
     await server.release(warned.body.id);

@@ -16,34 +16,34 @@ const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 const looks = createLookPages();
 const pages = await openPages(looks.pages);
 const server = await startServer({ pages });
-const byHand = await PlainChromium.start();
-after(() => byHand.close());
-await byHand.resize({ width: 1280, height: 720 });
-const logged = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
-const unlogged = await server.createSession({
+const plainChromium = await PlainChromium.start();
+after(() => plainChromium.close());
+await plainChromium.resize({ width: 1280, height: 720 });
+const loggedSession = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
+const unloggedSession = await server.createSession({
   keepAlive: true,
   browserSettings: { enablePdfViewer: true, logSession: false, recordSession: false },
 });
 
-const onChromium = await look(byHand.url, 'side-0');
-const withLog = await look(logged.connectUrl, 'side-1');
-const withoutLog = await look(unlogged.connectUrl, 'side-2');
+const chromiumObservations = await look(plainChromium.url, 'side-0');
+const loggedObservations = await look(loggedSession.connectUrl, 'side-1');
+const unloggedObservations = await look(unloggedSession.connectUrl, 'side-2');
 
 for (const line of documentedChecks())
   test(`a page observes what docs/what-pages-notice.md describes for ${line}`, () => {
-    assert.notEqual(onChromium[line], undefined);
-    const expected = line in OURS ? OURS[line] : onChromium[line];
-    assert.deepEqual(withoutLog[line], expected);
-    assert.deepEqual(withLog[line], expected);
+    assert.notEqual(chromiumObservations[line], undefined);
+    const expected = line in OURS ? OURS[line] : chromiumObservations[line];
+    assert.deepEqual(unloggedObservations[line], expected);
+    assert.deepEqual(loggedObservations[line], expected);
   });
 
 test('no request header reveals a proxy', () => {
-  for (const seen of [withLog, withoutLog])
+  for (const seen of [loggedObservations, unloggedObservations])
     assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
 });
 
 test('docs/what-pages-notice.md lists exactly the properties that the test page checks', () => {
-  assert.deepEqual([...documentedChecks()].sort(), Object.keys(onChromium).sort());
+  assert.deepEqual([...documentedChecks()].sort(), Object.keys(chromiumObservations).sort());
 });
 
 async function look(url: string, name: string): Promise<Observations> {

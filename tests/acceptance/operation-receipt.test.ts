@@ -8,23 +8,23 @@ import type { CreditEntryPage } from '../../contract/credits.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { Guide } from '../harness/guide.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 
-const WRITTEN = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
+const GUIDE_URLS = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
 /** The tolerance: the start and end of a session are not read at exactly the same time as the meter. */
 const METER_TOLERANCE_SECONDS = 1;
 const RATE = 1000;
 
 const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
 const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: String(RATE) } });
-const guide = new Guide('operation-receipt', { [WRITTEN.url]: server.url, [WRITTEN.page]: `${pages.url}/` });
+const guide = new Guide('operation-receipt', { [GUIDE_URLS.url]: server.url, [GUIDE_URLS.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
 test('the guide takes a screenshot over MCP and verifies its receipt without a network', async () => {
-  const { code, printed, said } = await guide.run(server);
+  const { code, stdout: printed, stderr: said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');
   assert.match(printed, /^1: lo\b[^\n]*\bstate DOWN\b[^\n]*$/m, 'no network');
@@ -44,7 +44,7 @@ test('the captured amount matches the duration of the session and the amount in 
   );
   assert.equal(cost.captured, cost.meters.browserSeconds * RATE);
   const path = `/v1/applications/${server.applicationId}/credits/entries`;
-  const { body } = await server.api<CreditEntryPage>('GET', path, { key: await ownerToken(server) });
+  const { body } = await server.api<CreditEntryPage>('GET', path, { key: await createOwnerToken(server) });
   const captures = body.data.filter(({ type }) => type === 'capture');
   assert.deepEqual(
     captures.map(({ legs }) => legs.revenue),

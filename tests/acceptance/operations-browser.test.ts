@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
 import { Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
@@ -37,8 +37,8 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '3' } });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const { key } = await keyWith(server, {
+const owner = await Owner.open(server);
+const { key } = await issueAgentKey(server, {
   grants: ['orders.look', 'orders.drop', 'orders.strict'].map(operationId => ({ operationId })),
 });
 let calls = 0;
@@ -113,8 +113,8 @@ test('an operation writes input values into form fields and nowhere else', async
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual(Object(body.output).fields, { state: 'cancelled', said: `${reason}|s|l` });
-  const numbers = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
-  assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
+  const numbersResponse = await call('orders.drop', { orderId: 'A-1', reason: 7, sizes: 'm' });
+  assert.deepEqual(Object(numbersResponse.body.output).fields, { state: 'cancelled', said: '7|m' });
   // In every request, the field `other` is empty and the HTML of the page is the same.
   const rest = { other: '', html: sent[0]?.html };
   assert.match(String(rest.html), /<title>Order<\/title>/);
@@ -125,7 +125,7 @@ test('an operation writes input values into form fields and nowhere else', async
 });
 
 test('an input without the values that the steps require is refused, and no steps are run', async () => {
-  const before = pages.hits('/orders/');
+  const hitsBefore = pages.hits('/orders/');
   const cases: ReadonlyArray<readonly [input: object, path: string]> = [
     [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
     [{ orderId: 'A-1', reason: { a: 1 }, sizes: [] }, 'input.reason'],
@@ -140,7 +140,7 @@ test('an input without the values that the steps require is refused, and no step
     assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
     assert.equal(Object(body).details.issues[0].path, path, text);
   }
-  assert.equal(pages.hits('/orders/'), before);
+  assert.equal(pages.hits('/orders/'), hitsBefore);
 });
 
 test('an operation with invalid or unsafe steps is refused, and the error names the field', async () => {
@@ -173,12 +173,12 @@ test('an operation with invalid or unsafe steps is refused, and the error names 
       `${path}: ${text}`,
     );
   }
-  const other = await owner.configure(
+  const refusal = await owner.configure(
     'orders.look',
     { ...look(), kind: 'http', binding: { method: 'GET', url: `${pages.url}/x` } },
     '*',
   );
-  assert.deepEqual([other.status, other.body.code], [400, 'invalid_request'], other.text);
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
 });
 
 test('an output that does not match the schema makes a read fail, and is marked invalid for a write', async () => {
@@ -205,22 +205,22 @@ test('steps of a write are not repeated after the server was killed, and the eff
   const { binding } = drop();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
   await owner.publish('orders.drop', drop({ binding: { steps } }));
-  const before = pages.hits('/sent');
+  const hitsBefore = pages.hits('/sent');
   const { status, body } = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] }, 'respond-async');
   assert.equal(status, 202);
   await eventually(
     'the form to be sent',
     () => pages.hits('/sent'),
-    hits => hits === before + 1,
+    hits => hits === hitsBefore + 1,
   );
   await server.kill('SIGKILL');
   await server.start();
-  const ended = await eventually(
+  const invocation = await eventually(
     'the invocation to end',
     async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key })).body,
     one => one.status === 'ambiguous',
   );
-  assert.equal(ended.error?.code, 'upstream_ambiguous');
-  assert.equal(pages.hits('/sent'), before + 1);
+  assert.equal(invocation.error?.code, 'upstream_ambiguous');
+  assert.equal(pages.hits('/sent'), hitsBefore + 1);
   await server.waitUntilSettled();
 });

@@ -6,20 +6,20 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
 import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
-const closed = await openUpstream();
-const allowed = [upstream, closed].map(({ host }) => host.replace(':', '/32:')).join(',');
-const server = await startServer({ env: { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: allowed } });
+const closedUpstream = await openUpstream();
+const allowedAddresses = [upstream, closedUpstream].map(({ host }) => host.replace(':', '/32:')).join(',');
+const server = await startServer({ env: { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: allowedAddresses } });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const GRANTED = ['orders.cancel', 'orders.read', 'orders.list', 'orders.flaky', 'orders.other', 'browser.pdf'];
-const { key } = await keyWith(server, { grants: GRANTED.map(operationId => ({ operationId })) });
+const owner = await Owner.open(server);
+const GRANTED_IDS = ['orders.cancel', 'orders.read', 'orders.list', 'orders.flaky', 'orders.other', 'browser.pdf'];
+const { key } = await issueAgentKey(server, { grants: GRANTED_IDS.map(operationId => ({ operationId })) });
 let calls = 0;
 const call = (id: string, input: object, headers: Record<string, string> = {}) => {
   calls += 1;
@@ -44,7 +44,7 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.equal(done.status, 200, done.text);
   assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
   assert.deepEqual([done.body.operationRevision, done.body.attempts], [1, 1]);
-  const [sent] = upstream.received('/orders/A-1/');
+  const [sent] = upstream.receivedRequests('/orders/A-1/');
   assert.deepEqual([sent?.method, sent?.headers['content-type']], ['POST', 'application/json']);
   assert.deepEqual(JSON.parse(sent?.body ?? ''), { orderId: 'A-1', reason: 'late' });
 
@@ -69,20 +69,20 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.deepEqual([first.body.revision, first.body.title], [1, 'Cancel an order']);
   assert.equal((await owner.send('GET', 'operations/orders.cancel?revision=9')).status, 404);
 
-  const found = await server.api<{ revision: number; title: string }>(
+  const agentResponse = await server.api<{ revision: number; title: string }>(
     'GET',
     agentPath(server, 'operations/orders.cancel'),
     { key },
   );
-  assert.deepEqual([found.body.revision, found.body.title], [1, 'Cancel an order']);
-  assert.doesNotMatch(found.text, /127\.0\.0\.1|binding|definition/);
+  assert.deepEqual([agentResponse.body.revision, agentResponse.body.title], [1, 'Cancel an order']);
+  assert.doesNotMatch(agentResponse.text, /127\.0\.0\.1|binding|definition/);
   await owner.send('POST', 'operations/orders.cancel/publish');
   const conflict = await invoke(
     server,
     key,
     'orders.cancel',
     { orderId: 'A-1' },
-    { more: { revision: 1 }, headers: { 'idempotency-key': 'old' } },
+    { extraFields: { revision: 1 }, headers: { 'idempotency-key': 'old' } },
   );
   assert.deepEqual([conflict.status, conflict.body.code], [409, 'revision_conflict']);
 
@@ -93,8 +93,8 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel')).status, 428);
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 204);
   assert.equal((await owner.send('GET', 'operations/orders.cancel')).status, 404);
-  const again = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
-  assert.deepEqual([again.status, again.body.revision], [201, 4]);
+  const secondResponse = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
+  assert.deepEqual([secondResponse.status, secondResponse.body.revision], [201, 4]);
 });
 
 test('the audit log contains an entry with the digest for each change of an operation', async () => {
@@ -109,36 +109,45 @@ test('the audit log contains an entry with the digest for each change of an oper
 });
 
 test('a built-in operation can be disabled, and its approval and price can be set', async () => {
-  const before = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf');
+  const defaultResponse = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf');
   assert.deepEqual(
-    [before.body.kind, before.body.status, before.body.enabled, before.headers.etag],
+    [
+      defaultResponse.body.kind,
+      defaultResponse.body.status,
+      defaultResponse.body.enabled,
+      defaultResponse.headers.etag,
+    ],
     ['managed', 'published', true, '"1"'],
   );
   assert.equal((await owner.configure('browser.pdf', { enabled: false })).status, 428);
-  const refused = await owner.configure('browser.pdf', { title: 'Mine' }, '"1"');
-  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  const refusal = await owner.configure('browser.pdf', { title: 'Mine' }, '"1"');
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
   const off = await owner.configure('browser.pdf', { enabled: false }, '"1"');
   assert.deepEqual([off.status, off.body.enabled, off.body.revision], [200, false, 2]);
   assert.equal((await invoke(server, key, 'browser.pdf', { url: upstream.url })).status, 404);
-  const approved = await owner.configure('browser.pdf', { approval: 'member', price: { microCredits: 7 } }, '"2"');
-  assert.equal(approved.status, 200, approved.text);
+  const approvalResponse = await owner.configure(
+    'browser.pdf',
+    { approval: 'member', price: { microCredits: 7 } },
+    '"2"',
+  );
+  assert.equal(approvalResponse.status, 200, approvalResponse.text);
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
   const pdf = body.data.find(({ id }) => id === 'browser.pdf');
   assert.deepEqual([pdf?.approval, pdf?.price.microCredits], ['member', 7]);
   const unapproved = await invoke(server, key, 'browser.pdf', { url: upstream.url });
   assert.deepEqual([unapproved.status, unapproved.body.code], [409, 'approval_required']);
-  const asTool = await server.api<string>('POST', agentPath(server, 'mcp'), {
+  const toolResponse = await server.api<string>('POST', agentPath(server, 'mcp'), {
     ...{ key, headers: { accept: 'application/json, text/event-stream' } },
     body: {
       ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
       params: { name: 'browser_pdf', arguments: { url: upstream.url } },
     },
   });
-  assert.equal(asTool.status, 200);
-  assert.doesNotMatch(asTool.text, /succeeded|artifact/);
+  assert.equal(toolResponse.status, 200);
+  assert.doesNotMatch(toolResponse.text, /succeeded|artifact/);
   const { body: none } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key });
   assert.equal(none.data.filter(({ operationId }) => operationId === 'browser.pdf').length, 0);
-  assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, before.body.digest);
+  assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, defaultResponse.body.digest);
   const second = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf?revision=2');
   assert.deepEqual([second.body.revision, second.body.enabled], [2, false]);
   for (const [method, path] of [
@@ -152,47 +161,59 @@ test('a built-in operation can be disabled, and its approval and price can be se
 });
 
 test('an invalid or unsafe operation is refused, and the error names the field', async () => {
-  const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
+  const assertRefused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
     const result = await owner.configure('orders.wrong', body);
     assert.deepEqual([result.status, result.body.code], [status, code], result.text);
     if (path !== '') assert.ok(result.text.includes(`"${path}`), `${path}: ${result.text}`);
   };
-  const binding = (changed: object) => cancelOrderOperation(upstream, { binding: changed });
-  await refused({ ...cancelOrderOperation(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
-  await refused({}, 'invalid_request', 'title');
-  await refused(cancelOrderOperation(upstream, { effect: 'irreversible' }), 'invalid_request', 'acknowledgeUnattended');
-  await refused(cancelOrderOperation(upstream, { inputSchema: { type: 'array' } }), 'invalid_schema', 'inputSchema');
-  await refused(
+  const withBinding = (changed: object) => cancelOrderOperation(upstream, { binding: changed });
+  await assertRefused({ ...cancelOrderOperation(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
+  await assertRefused({}, 'invalid_request', 'title');
+  await assertRefused(
+    cancelOrderOperation(upstream, { effect: 'irreversible' }),
+    'invalid_request',
+    'acknowledgeUnattended',
+  );
+  await assertRefused(
+    cancelOrderOperation(upstream, { inputSchema: { type: 'array' } }),
+    'invalid_schema',
+    'inputSchema',
+  );
+  await assertRefused(
     cancelOrderOperation(upstream, { outputSchema: { $ref: 'https://x.example/s' } }),
     'invalid_schema',
     'outputSchema.$ref',
   );
-  const taken = { sign: true, fixedHeaders: { Date: 'x' } };
-  await refused(binding(taken), 'invalid_request', 'binding.fixedHeaders.Date');
-  await refused(
-    binding({ sign: true, idempotencyHeader: 'Signature' }),
+  const reservedBinding = { sign: true, fixedHeaders: { Date: 'x' } };
+  await assertRefused(withBinding(reservedBinding), 'invalid_request', 'binding.fixedHeaders.Date');
+  await assertRefused(
+    withBinding({ sign: true, idempotencyHeader: 'Signature' }),
     'invalid_request',
     'binding.idempotencyHeader',
   );
-  await refused(binding({ headers: { Host: '/orderId' } }), 'invalid_request', 'binding.headers.Host');
-  await refused(
-    binding({ headers: { Authorization: '/orderId' } }),
+  await assertRefused(withBinding({ headers: { Host: '/orderId' } }), 'invalid_request', 'binding.headers.Host');
+  await assertRefused(
+    withBinding({ headers: { Authorization: '/orderId' } }),
     'invalid_request',
     'binding.headers.Authorization',
   );
-  await refused(binding({ fixedHeaders: { 'x-a': 'a\r\nb: c' } }), 'invalid_request', 'binding.fixedHeaders.x-a');
-  await refused(
-    binding({ auth: { credentialId: 'nobody', as: 'bearer' } }),
+  await assertRefused(
+    withBinding({ fixedHeaders: { 'x-a': 'a\r\nb: c' } }),
+    'invalid_request',
+    'binding.fixedHeaders.x-a',
+  );
+  await assertRefused(
+    withBinding({ auth: { credentialId: 'nobody', as: 'bearer' } }),
     'invalid_request',
     'binding.auth.credentialId',
   );
-  await refused(binding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
-  await refused(
+  await assertRefused(withBinding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
+  await assertRefused(
     cancelOrderOperation(upstream, { display: { summary: 'Cancel {{orderId}}' } }),
     'invalid_request',
     'display.summary',
   );
-  await refused(
+  await assertRefused(
     cancelOrderOperation(upstream, { examples: [{ input: { order: 1 } }] }),
     'invalid_request',
     'examples[0].input',
@@ -204,7 +225,7 @@ test('an invalid or unsafe operation is refused, and the error names the field',
     'https://[::1]/x',
     `${server.url}/v1/config`,
   ];
-  for (const url of addresses) await refused(binding({ url }), 'invalid_request', 'binding.url');
+  for (const url of addresses) await assertRefused(withBinding({ url }), 'invalid_request', 'binding.url');
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
@@ -230,14 +251,14 @@ test('input values are passed to the path, query, headers and body of the reques
   await owner.publish('orders.read', body);
   const done = await call('orders.read', { orderId: 'a/b?c#d é', page: 3, all: true });
   assert.equal(done.body.status, 'succeeded', done.text);
-  const sent = upstream.received('/orders/a%2F').at(-1);
+  const sent = upstream.receivedRequests('/orders/a%2F').at(-1);
   assert.equal(sent?.url, '/orders/a%2Fb%3Fc%23d%20%C3%A9?all=true&page%20no=3');
   assert.deepEqual(
     [sent?.headers.accept, sent?.headers['x-version'], sent?.headers['x-trace']],
     ['application/vnd.shop+json', '2', undefined],
   );
   assert.equal(sent?.headers['accept-encoding'], 'identity');
-  const before = upstream.received().length;
+  const countBefore = upstream.receivedRequests().length;
   for (const orderId of ['..', '.', '']) {
     const { status, body: refusal } = await call('orders.read', { orderId, all: true });
     assert.deepEqual([status, refusal.code], [400, 'invalid_request'], orderId);
@@ -246,29 +267,29 @@ test('input values are passed to the path, query, headers and body of the reques
     const { status, body: refusal } = await call('orders.read', { orderId: 'A-1', all: true, trace });
     assert.deepEqual([status, refusal.code], [400, 'invalid_request'], trace);
   }
-  assert.equal(upstream.received().length, before);
+  assert.equal(upstream.receivedRequests().length, countBefore);
 });
 
 test('a write requires an idempotency key, and a hundred calls with the same key start one invocation', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream));
-  const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
-  assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
-  const hundred = await Promise.all(
+  const refusal = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'idempotency_key_required']);
+  const responses = await Promise.all(
     Array.from({ length: 100 }, () =>
       invoke(server, key, 'orders.cancel', { orderId: 'A-3' }, { headers: { 'idempotency-key': 'one' } }),
     ),
   );
-  assert.deepEqual(new Set(hundred.map(({ status }) => status)), new Set([200]));
-  assert.equal(new Set(hundred.map(({ body }) => body.id)).size, 1);
-  assert.equal(upstream.received('/orders/A-3/').length, 1);
-  const other = await invoke(
+  assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+  assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
+  assert.equal(upstream.receivedRequests('/orders/A-3/').length, 1);
+  const conflict = await invoke(
     server,
     key,
     'orders.cancel',
     { orderId: 'A-4' },
     { headers: { 'idempotency-key': 'one' } },
   );
-  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
+  assert.deepEqual([conflict.status, conflict.body.code], [409, 'idempotency_conflict']);
 });
 
 test('a call is reported as failed if its request had no effect, and as ambiguous if the effect is unknown', async () => {
@@ -341,13 +362,13 @@ test('a call is reported as failed if its request had no effect, and as ambiguou
       assert.deepEqual(Object(berth.upstream).host, upstream.host);
     }
   }
-  assert.equal(upstream.received('/elsewhere').length, 0);
+  assert.equal(upstream.receivedRequests('/elsewhere').length, 0);
   assert.deepEqual((await call('orders.read', { orderId: 'list' })).body.output, { value: [1] });
 });
 
 test('a call to an unreachable service is reported as failed, even for a write, because no request was sent', async () => {
-  await owner.publish('orders.flaky', cancelOrderOperation(closed));
-  closed.close();
+  await owner.publish('orders.flaky', cancelOrderOperation(closedUpstream));
+  closedUpstream.close();
   const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
   assert.deepEqual([body.status, body.error?.phase, body.error?.retryable], ['failed', 'before', true], text);
   assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
@@ -363,20 +384,20 @@ test('an invocation reports until when its output is kept, according to the rete
 });
 
 test('an input is kept only if the operation is configured to keep inputs, and is shown only to the agent of the call', async () => {
-  const given = { orderId: 'A-1', reason: 'a secret' };
+  const input = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
   await owner.publish('orders.list', readOrderOperation({ retention: { input: 'full', days: 2 } }));
-  const { id } = (await call('orders.list', given)).body;
+  const { id } = (await call('orders.list', input)).body;
   const { body } = await read(id);
-  assert.deepEqual(body.input, given);
+  assert.deepEqual(body.input, input);
   const days = (Date.parse(body.retention?.inputUntil ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
   assert.equal(days, 2);
-  assert.equal((await read(id, (await keyWith(server)).key)).status, 404);
-  const brief = (await call('orders.read', given)).body;
-  const again = (await read(brief.id)).body;
-  assert.deepEqual([again.input, again.retention?.inputUntil], [undefined, undefined]);
-  assert.equal(again.inputDigest, body.inputDigest);
+  assert.equal((await read(id, (await issueAgentKey(server)).key)).status, 404);
+  const brief = (await call('orders.read', input)).body;
+  const storedInvocation = (await read(brief.id)).body;
+  assert.deepEqual([storedInvocation.input, storedInvocation.retention?.inputUntil], [undefined, undefined]);
+  assert.equal(storedInvocation.inputDigest, body.inputDigest);
 });
 
 test('an output that is not kept is returned only by the call itself, and its digest is not stored', async () => {
@@ -384,12 +405,19 @@ test('an output that is not kept is returned only by the call itself, and its di
   upstream.respondTo('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
   assert.deepEqual([body.status, body.output], ['succeeded', { state: 'private' }], text);
-  const { body: later, text: said } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), {
-    key,
-  });
-  assert.equal(later.status, 'succeeded', said);
-  assert.deepEqual([later.output, later.outputDigest, later.retention], [undefined, undefined, undefined]);
-  const [, payload = ''] = later.receipt?.split('.') ?? [];
+  const { body: storedInvocation, text: said } = await server.api<Invocation>(
+    'GET',
+    agentPath(server, `invocations/${body.id}`),
+    {
+      key,
+    },
+  );
+  assert.equal(storedInvocation.status, 'succeeded', said);
+  assert.deepEqual(
+    [storedInvocation.output, storedInvocation.outputDigest, storedInvocation.retention],
+    [undefined, undefined, undefined],
+  );
+  const [, payload = ''] = storedInvocation.receipt?.split('.') ?? [];
   const claims = Buffer.from(payload, 'base64url').toString();
   assert.ok(claims.includes('inputDigest') && !claims.includes('outputDigest'), claims);
   const repeated = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
@@ -397,8 +425,8 @@ test('an output that is not kept is returned only by the call itself, and its di
 });
 
 test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
-  const stranger = await keyOfOtherApplication(server, { scopes: ['operations:discover'] });
-  const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
+  const foreignKey = await createForeignKey(server, { scopes: ['operations:discover'] });
+  const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: foreignKey });
   assert.equal(status, 404);
   const same = await owner.configure('orders_read', readOrderOperation());
   assert.deepEqual([same.status, same.body.code], [409, 'name_taken']);

@@ -9,7 +9,7 @@ import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
 import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -23,7 +23,7 @@ const NAMES = [
   'con',
   '.',
 ];
-const attached = (name: string) => ({
+const attachmentHeaders = (name: string) => ({
   'content-type': 'application/octet-stream',
   'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
 });
@@ -34,31 +34,31 @@ const pages = await openPages({
     <button id="all" onclick="for (const [i, name] of names.entries()) setTimeout(() => {
       const a = document.createElement('a'); a.href = '/named?' + i; a.download = ''; a.click();
     }, 100 * i)">all</button><script>const names = Array.from({ length: ${NAMES.length} });</script>`,
-  '/report': (_, response) => void response.writeHead(200, attached('report.bin')).end(REPORT),
+  '/report': (_, response) => void response.writeHead(200, attachmentHeaders('report.bin')).end(REPORT),
   '/named': ({ url = '' }, response) =>
-    void response.writeHead(200, attached(NAMES[Number(url.split('?')[1])] ?? '')).end('named'),
+    void response.writeHead(200, attachmentHeaders(NAMES[Number(url.split('?')[1])] ?? '')).end('named'),
   '/gone': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
   '/half': (_, response) => {
-    response.writeHead(200, { ...attached('half.bin'), 'content-length': '1000000' });
+    response.writeHead(200, { ...attachmentHeaders('half.bin'), 'content-length': '1000000' });
     response.write(randomBytes(100_000), () => setTimeout(() => response.destroy(), 200));
   },
   '/endless': (_, response) => {
-    response.writeHead(200, attached('endless.bin'));
+    response.writeHead(200, attachmentHeaders('endless.bin'));
     const more = setInterval(() => response.write(Buffer.alloc(10_000)), 50);
     response.once('close', () => clearInterval(more));
   },
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4', BERTH_SESSION_DOWNLOADS: '20000000' } });
 await liftLimits(server);
-const owner = await Owner.of(server);
+const owner = await Owner.open(server);
 const CONNECT_SCOPES = ['operations:invoke', 'invocations:read', 'browsers:connect', 'browsers:read', 'browsers:write'];
 const grants = [
   { operationId: 'browser.download' },
   { operationId: 'browser.steps' },
   { operationId: 'reports.fetch' },
 ];
-const { key } = await keyWith(server, { grants });
-const { key: connectKey } = await keyWith(server, { grants, scopes: CONNECT_SCOPES });
+const { key } = await issueAgentKey(server, { grants });
+const { key: connectKey } = await issueAgentKey(server, { grants, scopes: CONNECT_SCOPES });
 let calls = 0;
 
 function call(operation: string, input: object, by = key) {
@@ -67,7 +67,7 @@ function call(operation: string, input: object, by = key) {
 }
 const downloadsOf = ({ output }: Invocation): readonly Download[] => Object(output).downloads;
 
-async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buffer> {
+async function fetchContent({ downloadUrl, size, checksum }: Download): Promise<Buffer> {
   const reply = await fetch(downloadUrl);
   assert.equal(reply.status, 200);
   const bytes = Buffer.from(await reply.arrayBuffer());
@@ -81,16 +81,21 @@ test('browser.download returns the complete file at an address, and the link and
   const [file, ...others] = downloadsOf(body);
   assert.ok(file && others.length === 0);
   assert.deepEqual([file.filename, file.sessionId], ['report.bin', body.sessionId]);
-  assert.deepEqual(await contentOf(file), REPORT);
+  assert.deepEqual(await fetchContent(file), REPORT);
   await server.waitUntilEnded(file.sessionId);
-  const { body: again } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
-  const [later] = downloadsOf(again);
-  assert.ok(later);
-  assert.deepEqual(await contentOf(later), REPORT);
+  const { body: storedInvocation } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), {
+    key,
+  });
+  const [storedDownload] = downloadsOf(storedInvocation);
+  assert.ok(storedDownload);
+  assert.deepEqual(await fetchContent(storedDownload), REPORT);
   const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
-  await verifyReceipt(String(again.receipt), { keys, output: again.output });
-  const changed = { ...again.output, downloads: [{ ...later, size: 1 }] };
-  await assert.rejects(async () => verifyReceipt(String(again.receipt), { keys, output: changed }), /output/);
+  await verifyReceipt(String(storedInvocation.receipt), { keys, output: storedInvocation.output });
+  const changed = { ...storedInvocation.output, downloads: [{ ...storedDownload, size: 1 }] };
+  await assert.rejects(
+    async () => verifyReceipt(String(storedInvocation.receipt), { keys, output: changed }),
+    /output/,
+  );
 });
 
 test('browser.download returns all files of a click that starts several downloads, with safe file names', async () => {
@@ -101,18 +106,18 @@ test('browser.download returns all files of a click that starts several download
   for (const file of files) {
     assert.doesNotMatch(file.filename, /[/\\\u0000-\u001f\u202e]|^\.\.?$/, JSON.stringify(file.filename));
     assert.ok(file.filename.length > 0 && Buffer.byteLength(file.filename) <= 255);
-    assert.equal(String(await contentOf(file)), 'named');
+    assert.equal(String(await fetchContent(file)), 'named');
   }
 });
 
 test('a download in a running session returns only the files that the call downloaded', async () => {
   const session = await server.createSession({ keepAlive: true }, connectKey);
   const url = `${pages.url}/files`;
-  const opened = [
+  const openSteps = [
     { do: 'goto', url },
     { do: 'download', selector: '#report' },
   ];
-  const first = await call('browser.steps', { sessionId: session.id, steps: opened }, connectKey);
+  const first = await call('browser.steps', { sessionId: session.id, steps: openSteps }, connectKey);
   assert.equal(first.body.status, 'succeeded', first.text);
   const second = await call('browser.download', { sessionId: session.id, selector: '#report' }, connectKey);
   assert.equal(second.body.status, 'succeeded', second.text);
@@ -122,8 +127,8 @@ test('a download in a running session returns only the files that the call downl
     [1, 1],
   );
   assert.notDeepEqual(ids[0], ids[1]);
-  const nothing = await call('browser.download', { sessionId: session.id }, connectKey);
-  assert.deepEqual([nothing.status, nothing.body.code], [400, 'invalid_request']);
+  const refusal = await call('browser.download', { sessionId: session.id }, connectKey);
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request']);
   const foreign = await call('browser.download', { sessionId: session.id, selector: '#report' });
   assert.equal(foreign.status, 403, 'without browsers:connect');
   await server.release(session.id);
@@ -145,7 +150,7 @@ test('steps before and after a download are executed, and each download returns 
   assert.deepEqual(results[2], { do: 'download', downloads: NAMES.map((_, index) => index + 1) });
   assert.deepEqual(results[3].fields, { title: 'report' });
   assert.ok(files[0]);
-  assert.deepEqual(await contentOf(files[0]), REPORT);
+  assert.deepEqual(await fetchContent(files[0]), REPORT);
   const late = [...steps.slice(0, 1), { do: 'click', selector: '#none' }];
   const failed = await call('browser.steps', { url: `${pages.url}/files`, timeoutMs: 8000, steps: late });
   assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
@@ -162,7 +167,7 @@ test('an operation of the kind browser can download a file, and its output schem
   assert.equal(body.status, 'succeeded', text);
   const [file] = downloadsOf(body);
   assert.ok(file);
-  assert.deepEqual(await contentOf(file), REPORT);
+  assert.deepEqual(await fetchContent(file), REPORT);
 });
 
 for (const [what, input, code, message] of [
@@ -184,14 +189,14 @@ for (const [what, input, code, message] of [
   });
 
 test('a download fails if the network rules of the session block its address', async () => {
-  const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
-  const { body, text } = await call('browser.download', given);
+  const input = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
+  const { body, text } = await call('browser.download', input);
   assert.equal(body.status, 'failed', text);
 });
 
 test('browser.download is a read operation, and is included in a grant for all read operations', async () => {
   assert.equal(MANAGED_OPERATIONS['browser.download'].effect, 'read');
-  const { key: reader } = await keyWith(server);
+  const { key: reader } = await issueAgentKey(server);
   const { status } = await server.api('GET', agentPath(server, 'operations/browser.download'), { key: reader });
   assert.equal(status, 200);
 });

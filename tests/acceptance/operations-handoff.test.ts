@@ -14,12 +14,12 @@ import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { claimHandoff, handoffsPath, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { stepUp } from '../harness/members.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -31,14 +31,14 @@ const pages = await openPages({
     <input id="code" autocomplete="off"><p id="out" style="margin-top:80px"></p>`,
 });
 const server = await startServer({ pages, clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4' } });
-const person = await Person.owner(server);
+const person = await Person.setUpOwner(server);
 const scopes = ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'];
 const grants = [
   { operationId: 'browser.handoff' },
   { operationId: 'browser.steps' },
   { operationId: '*', effect: 'read' },
 ];
-const { key, id: keyId } = await keyWith(server, { scopes, grants });
+const { key, id: keyId } = await issueAgentKey(server, { scopes, grants });
 const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
 let calls = 0;
 
@@ -48,54 +48,58 @@ const call = (operation: string, input: object, options: { key?: string; prefer?
   return invoke(server, options.key ?? key, operation, input, { headers });
 };
 
-const started = async (operation: string, input: object): Promise<Invocation> => {
+const startCall = async (operation: string, input: object): Promise<Invocation> => {
   const { status, body, text } = await call(operation, input, { prefer: 'respond-async' });
   assert.equal(status, 202, text);
   return body;
 };
 
-const ended = async ({ id }: Pick<Invocation, 'id'>): Promise<Invocation> => {
+const waitForEnd = async ({ id }: Pick<Invocation, 'id'>): Promise<Invocation> => {
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${id}?wait=30`), { key });
   assert.ok(body.endedAt, 'the call has ended');
   return body;
 };
 
 /** Waits until a hand-off is requested in the session, and returns the hand-off. */
-async function waiting(sessionId: string, by = key): Promise<Handoff> {
+async function waitForHandoff(sessionId: string, by = key): Promise<Handoff> {
   const path = handoffsPath(server, `?sessionId=${sessionId}&status=requested`);
-  const listed = async () => (await server.api<{ data: Handoff[] }>('GET', path, { key: by })).body.data;
-  const [found = assert.fail()] = await eventually('the hand-off', listed, ({ length }) => length > 0);
+  const listHandoffs = async () => (await server.api<{ data: Handoff[] }>('GET', path, { key: by })).body.data;
+  const [found = assert.fail()] = await eventually('the hand-off', listHandoffs, ({ length }) => length > 0);
   return found;
 }
 
-const verifiedClaims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
+const verifyClaims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
 
 test('browser.handoff ends when the person has finished, and its receipt states who had control, when, and that the hand-off was masked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
-  const handoff = await waiting(sessionId);
+  const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
+  const handoff = await waitForHandoff(sessionId);
   assert.deepEqual(
     [handoff.origin, handoff.requestedBy, handoff.reason, handoff.claimableBy],
     ['operation', { kind: 'agent_key', id: keyId }, 'otp', ['members']],
   );
   const second = await call('browser.handoff', { sessionId, instructions: 'Again' });
   assert.deepEqual([second.status, second.body.code], [409, 'handoff_exists'], second.text);
-  const claimed = await claimHandoff(server, person, handoff.id);
-  const still = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
-  assert.equal(still.body.status, 'running');
-  const cancelled = await server.api<ErrorBody>('POST', agentPath(server, `invocations/${asked.id}/cancel`), { key });
-  assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'not_ready'], 'its effect has started');
-  await sendWithLease(server, claimed, 'complete', {
+  const claimedHandoff = await claimHandoff(server, person, handoff.id);
+  const runningResponse = await server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), {
+    key,
+  });
+  assert.equal(runningResponse.body.status, 'running');
+  const cancelRefusal = await server.api<ErrorBody>('POST', agentPath(server, `invocations/${invocation.id}/cancel`), {
+    key,
+  });
+  assert.deepEqual([cancelRefusal.status, cancelRefusal.body.code], [409, 'not_ready'], 'its effect has started');
+  await sendWithLease(server, claimedHandoff, 'complete', {
     outcome: 'completed',
     note: 'Secret of the note',
     evidence: { a: 1 },
   });
-  const done = await ended(asked);
+  const done = await waitForEnd(invocation);
   assert.equal(done.status, 'succeeded');
   const { url: _, ...output } = Object(done.output);
   const said = { handoffId: handoff.id, outcome: 'completed', note: 'Secret of the note', evidence: { a: 1 } };
   assert.deepEqual(output, said);
-  const { session } = verifiedClaims(done);
+  const { session } = verifyClaims(done);
   const [control, ...more] = session?.handoffs ?? [];
   assert.ok(control && more.length === 0 && session?.id === sessionId);
   const { by, from, to, ...facts } = control;
@@ -107,11 +111,11 @@ test('browser.handoff ends when the person has finished, and its receipt states 
     Buffer.from(receipt.split('.')[1] ?? '', 'base64url').toString(),
     /Secret of the note|Enter the code/,
   );
-  await printed(receipt, new RegExp(`control +account ${by.id} from ${from} to ${to}, masked`));
+  await assertPrinted(receipt, new RegExp(`control +account ${by.id} from ${from} to ${to}, masked`));
   const [head = '', payload = '', signature = ''] = receipt.split('.');
   const forged = Buffer.from(payload, 'base64url').toString().replace('"masked":true', '"masked":!1  ');
-  const receipts = [forged.replace('!1  ', 'null'), forged.replace('!1  ', 'true').replace(by.id, sessionId)];
-  for (const text of receipts)
+  const forgedPayloads = [forged.replace('!1  ', 'null'), forged.replace('!1  ', 'true').replace(by.id, sessionId)];
+  for (const text of forgedPayloads)
     assert.throws(
       () => verifyReceipt(`${head}.${Buffer.from(text).toString('base64url')}.${signature}`, { keys }),
       ReceiptInvalid,
@@ -120,7 +124,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
 });
 
 /** Asserts the output of `berth receipts verify` when its only inputs are files: the receipt and the key set. */
-async function printed(receipt: string, expected: RegExp): Promise<void> {
+async function assertPrinted(receipt: string, expected: RegExp): Promise<void> {
   const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
   await writeFile(file, receipt);
   await writeFile(jwks, JSON.stringify(keys));
@@ -137,37 +141,37 @@ for (const [how, end, expected] of [
 ] as const)
   test(`browser.handoff reports the correct outcome when ${how}`, async () => {
     const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-    const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
-    const { id } = await waiting(sessionId);
+    const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
+    const { id } = await waitForHandoff(sessionId);
     if (end === 'complete')
       await sendWithLease(server, await claimHandoff(server, person, id), 'complete', { outcome: 'declined' });
     if (end === 'expire') await server.advance(61_000);
     if (end === 'cancel') {
-      const { key: writing } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
+      const { key: writing } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
       const other = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writing });
       assert.equal(other.status, 404, 'by another key');
       assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
     }
     if (end === 'release') await server.release(sessionId);
-    const { status, output, error } = await ended(asked);
+    const { status, output, error } = await waitForEnd(invocation);
     assert.deepEqual([status, Object(output).outcome, error?.code], expected);
     if (end !== 'release') await server.release(sessionId);
   });
 
 test('browser.handoff continues after the server was killed, with the same hand-off and holder', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in' });
-  const { id } = await waiting(sessionId);
-  const claimed = await claimHandoff(server, person, id);
+  const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Sign in' });
+  const { id } = await waitForHandoff(sessionId);
+  const claimedHandoff = await claimHandoff(server, person, id);
   await server.kill('SIGKILL');
   await server.start();
   await eventually('the call to be run again', async () => {
-    const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
+    const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key });
     return body.attempts === 2;
   });
-  const done = await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
+  const done = await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
   assert.equal(done.status, 200, done.text);
-  const { status, output, attempts } = await ended(asked);
+  const { status, output, attempts } = await waitForEnd(invocation);
   assert.deepEqual([status, Object(output).handoffId, attempts], ['succeeded', id, 2]);
   const listed = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), { key });
   assert.equal(listed.body.data.length, 1, 'it was asked for once');
@@ -177,35 +181,35 @@ test('browser.handoff continues after the server was killed, with the same hand-
 test('an invalid or unauthorized call of browser.handoff is refused, and no hand-off is requested', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
-  const { key: invokeOnlyKey } = await keyWith(server, { scopes: ['operations:invoke'], grants });
-  const foreign = await keyOfOtherApplication(server);
-  const { id: theirs } = await server.createSession({ keepAlive: true }, foreign);
-  const releaseTheirs = { key: foreign, body: { status: 'REQUEST_RELEASE' } };
-  const { key: reader } = await keyWith(server, { scopes });
+  const { key: invokeOnlyKey } = await issueAgentKey(server, { scopes: ['operations:invoke'], grants });
+  const foreignKey = await createForeignKey(server);
+  const { id: foreignSessionId } = await server.createSession({ keepAlive: true }, foreignKey);
+  const releaseOptions = { key: foreignKey, body: { status: 'REQUEST_RELEASE' } };
+  const { key: reader } = await issueAgentKey(server, { scopes });
   for (const [more, status, code, by] of [
     [{}, 403, 'permission_denied', invokeOnlyKey],
     [{}, 403, 'operation_not_granted', reader],
-    [{ sessionId: theirs }, 404, 'not_found', key],
+    [{ sessionId: foreignSessionId }, 404, 'not_found', key],
     [{ instructions: '' }, 400, 'invalid_request', key],
     [{ claimableBy: ['link'] }, 400, 'invalid_request', key],
     [{ allowedOrigins: ['https://a.test:99999'] }, 400, 'invalid_request', key],
     [{ record: 'keep' }, 403, 'permission_denied', key],
   ] as const) {
-    const refused = await call('browser.handoff', { ...input, ...more }, { key: by });
-    assert.deepEqual([refused.status, refused.body.code], [status, code], refused.text);
+    const refusal = await call('browser.handoff', { ...input, ...more }, { key: by });
+    assert.deepEqual([refusal.status, refusal.body.code], [status, code], refusal.text);
   }
   const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), {
     key,
   });
   assert.deepEqual(body.data, []);
   await server.release(sessionId);
-  await server.api('POST', `/v1/browsers/sessions/${theirs}`, releaseTheirs);
+  await server.api('POST', `/v1/browsers/sessions/${foreignSessionId}`, releaseOptions);
   const late = await call('browser.handoff', input);
   assert.deepEqual([late.status, late.body.code], [409, 'session_not_running'], late.text);
 });
 
 test('steps wait for a person at a hand-off without using up their timeout, and continue on the same page', async () => {
-  const asked = await started('browser.steps', {
+  const invocation = await startCall('browser.steps', {
     url: `${pages.url}/code`,
     timeoutMs: 20_000,
     steps: [
@@ -215,23 +219,23 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
       { do: 'extract', fields: { code: { selector: '#out' } } },
     ],
   });
-  const { sessionId = '' } = asked;
-  const handoff = await waiting(sessionId);
-  assert.ok(handoff.expiresAt > asked.createdAt);
+  const { sessionId = '' } = invocation;
+  const handoff = await waitForHandoff(sessionId);
+  assert.ok(handoff.expiresAt > invocation.createdAt);
   await server.advance(120_000);
-  const claimed = await claimHandoff(server, person, handoff.id);
-  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  const claimedHandoff = await claimHandoff(server, person, handoff.id);
+  const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person' });
-  await sendWithLease(server, claimed, 'complete', { outcome: 'completed', note: 'Done.' });
-  const done = await ended(asked);
+  await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed', note: 'Done.' });
+  const done = await waitForEnd(invocation);
   assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
   const { results } = Object(done.output);
   assert.equal(results.length, 4);
   assert.deepEqual(results[1], { do: 'handoff', handoffId: handoff.id, note: 'Done.' });
   assert.deepEqual(
-    verifiedClaims(done).session?.handoffs.map(({ id }) => id),
+    verifyClaims(done).session?.handoffs.map(({ id }) => id),
     [handoff.id],
   );
   assert.ok(done.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
@@ -239,7 +243,7 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
 });
 
 test('an operation of the kind browser fails at a step whose hand-off is declined', async () => {
-  const owner = await Owner.of(server);
+  const owner = await Owner.open(server);
   await owner.publish('codes.enter', {
     ...{ title: 'Enter a code', description: 'A person enters a code.', kind: 'browser', effect: 'write' },
     inputSchema: { type: 'object', additionalProperties: false },
@@ -252,38 +256,38 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
       ],
     },
   });
-  const { key: codeEntryKey } = await keyWith(server, { scopes, grants: [{ operationId: 'codes.enter' }] });
-  const { body: asked, text } = await call('codes.enter', {}, { key: codeEntryKey, prefer: 'respond-async' });
-  assert.ok(asked.sessionId, text);
-  const { id } = await waiting(asked.sessionId, codeEntryKey);
-  const claimed = await claimHandoff(server, person, id);
-  await sendWithLease(server, claimed, 'complete', { outcome: 'declined', note: 'No.' });
-  const read = agentPath(server, `invocations/${asked.id}?wait=30`);
+  const { key: codeEntryKey } = await issueAgentKey(server, { scopes, grants: [{ operationId: 'codes.enter' }] });
+  const { body: invocation, text } = await call('codes.enter', {}, { key: codeEntryKey, prefer: 'respond-async' });
+  assert.ok(invocation.sessionId, text);
+  const { id } = await waitForHandoff(invocation.sessionId, codeEntryKey);
+  const claimedHandoff = await claimHandoff(server, person, id);
+  await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'declined', note: 'No.' });
+  const read = agentPath(server, `invocations/${invocation.id}?wait=30`);
   const { body } = await server.api<Invocation>('GET', read, { key: codeEntryKey });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
   assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
-  await server.waitUntilEnded(asked.sessionId);
+  await server.waitUntilEnded(invocation.sessionId);
 });
 
 test('a call keeps a session without keepAlive running after the last client has left, until the call ends', async () => {
-  const asked = Promise.withResolvers<ServerResponse>();
+  const answerRequest = Promise.withResolvers<ServerResponse>();
   const script = `fetch('/answer').then(() => document.body.append(document.createElement('hr')))`;
   pages.set('/late', `<!doctype html><title>Late</title><script>${script}</script>`);
-  pages.set('/answer', (_, response) => asked.resolve(response));
+  pages.set('/answer', (_, response) => answerRequest.resolve(response));
   const { id: sessionId, connectUrl } = await server.createSession({}, key);
   const client = await CdpClient.connect(connectUrl);
   const steps = [
     { do: 'goto', url: `${pages.url}/late` },
     { do: 'waitFor', selector: 'hr' },
   ];
-  const running = await started('browser.steps', { sessionId, steps });
-  const response = await asked.promise;
+  const invocation = await startCall('browser.steps', { sessionId, steps });
+  const response = await answerRequest.promise;
   await client.close();
   await waitForSessionEvent(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
   await server.advance(10_000);
   assert.equal((await server.read(sessionId)).status, 'RUNNING');
   response.end();
-  assert.equal((await ended(running)).status, 'succeeded');
+  assert.equal((await waitForEnd(invocation)).status, 'succeeded');
   await server.advance(3_000);
   const { status, endReason } = await server.waitUntilEnded(sessionId);
   assert.deepEqual([status, endReason], ['COMPLETED', 'client_disconnected']);
@@ -297,30 +301,30 @@ test('steps with too many hand-offs, or with both a hand-off and credentials, ar
     [[{ do: 'handoff' }], /is required by handoff/],
     [[{ do: 'handoff', instructions: 'x', selector: '#a' }], /has no effect in handoff/],
   ] as const) {
-    const refused = await call('browser.steps', { url: `${pages.url}/code`, steps });
-    assert.equal(refused.status, 400, refused.text);
-    assert.match(refused.text, message);
+    const refusal = await call('browser.steps', { url: `${pages.url}/code`, steps });
+    assert.equal(refusal.status, 400, refusal.text);
+    assert.match(refusal.text, message);
   }
 });
 
 /** Waits until exactly this many calls of the key are running, and returns the calls. */
-async function running(by: string, count: number): Promise<readonly Invocation[]> {
+async function waitForRunning(by: string, count: number): Promise<readonly Invocation[]> {
   const path = agentPath(server, 'invocations?status=running');
-  const listed = async () => (await server.api<InvocationPage>('GET', path, { key: by })).body.data;
-  return eventually(`${count} calls to be running`, listed, ({ length }) => length === count);
+  const listRunning = async () => (await server.api<InvocationPage>('GET', path, { key: by })).body.data;
+  return eventually(`${count} calls to be running`, listRunning, ({ length }) => length === count);
 }
 
 test('a call that waits for a person can be cancelled before it is started, and its receipt has the status cancelled', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
-  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
+  const { key: askingKey } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
+  const handoff = await requestHandoff(server, askingKey, sessionId, { leaseSeconds: 900 });
   await claimHandoff(server, person, handoff.id);
-  const options = { key: asking };
+  const options = { key: askingKey };
   const responses = Promise.all([
     call('browser.content', { sessionId }, options),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }, options),
   ]);
-  for (const { id } of await running(asking, 2)) {
+  for (const { id } of await waitForRunning(askingKey, 2)) {
     const path = agentPath(server, `invocations/${id}/cancel`);
     const { status, body, text } = await server.api<Invocation>('POST', path, options);
     const facts = [status, body.status, body.error?.code, body.error?.phase, body.attempts];
@@ -328,7 +332,7 @@ test('a call that waits for a person can be cancelled before it is started, and 
   }
   for (const { status, body, text } of await responses) {
     assert.deepEqual([status, body.status], [200, 'cancelled'], text);
-    assert.equal(verifiedClaims(body).status, 'cancelled');
+    assert.equal(verifyClaims(body).status, 'cancelled');
   }
   const feed = '/v1/browsers/events?limit=10&type=invocation.cancelled';
   const events = async () => (await server.api<SessionEventPage>('GET', feed, options)).body.data;
@@ -338,82 +342,89 @@ test('a call that waits for a person can be cancelled before it is started, and 
 
 test('a call that waits for a person when the service stops is refused with 503, and can be sent again', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
-  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
-  const claimed = await claimHandoff(server, person, handoff.id);
-  const content = () =>
-    invoke(server, asking, 'browser.content', { sessionId }, { headers: { 'idempotency-key': 'while stopping' } });
-  const interrupted = content();
-  await running(asking, 1);
+  const { key: askingKey } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
+  const handoff = await requestHandoff(server, askingKey, sessionId, { leaseSeconds: 900 });
+  const claimedHandoff = await claimHandoff(server, person, handoff.id);
+  const readContent = () =>
+    invoke(server, askingKey, 'browser.content', { sessionId }, { headers: { 'idempotency-key': 'while stopping' } });
+  const interruptedCall = readContent();
+  await waitForRunning(askingKey, 1);
   await server.restart('SIGTERM');
-  const { status, body, text } = await interrupted;
+  const { status, body, text } = await interruptedCall;
   assert.deepEqual([status, Object(body).code], [503, 'service_stopping'], text);
-  assert.equal((await sendWithLease(server, claimed, 'complete', { outcome: 'completed' })).status, 200);
-  const again = await content();
-  assert.deepEqual([again.status, again.body.status], [200, 'succeeded'], again.text);
+  assert.equal((await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' })).status, 200);
+  const secondResponse = await readContent();
+  assert.deepEqual([secondResponse.status, secondResponse.body.status], [200, 'succeeded'], secondResponse.text);
   await server.release(sessionId);
 });
 
 test('a receipt names a person only for the time of their control, even if the hand-off waits for a person again', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code' });
-  const { id } = await waiting(sessionId);
-  const claimed = await claimHandoff(server, person, id);
-  assert.equal((await sendWithLease(server, claimed, 'cancel')).body.status, 'requested');
+  const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Enter the code' });
+  const { id } = await waitForHandoff(sessionId);
+  const claimedHandoff = await claimHandoff(server, person, id);
+  assert.equal((await sendWithLease(server, claimedHandoff, 'cancel')).body.status, 'requested');
   const { body, text } = await call('browser.content', { sessionId });
   assert.equal(body.status, 'succeeded', text);
-  assert.deepEqual(verifiedClaims(body).session?.handoffs, []);
+  assert.deepEqual(verifyClaims(body).session?.handoffs, []);
   assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
-  const [control = assert.fail('nobody had control')] = verifiedClaims(await ended(asked)).session?.handoffs ?? [];
+  const [control = assert.fail('nobody had control')] =
+    verifyClaims(await waitForEnd(invocation)).session?.handoffs ?? [];
   assert.ok(control.to && control.to >= control.from && control.to <= body.createdAt, JSON.stringify(control));
   await server.release(sessionId);
 });
 
 test('calls in a session that a person controls wait until the person has finished, and are refused after a timeout', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
-  const { key: asking } = await keyWith(server, {
+  const { key: askingKey } = await issueAgentKey(server, {
     ...{ scopes: [...new Set([...scopes, 'handoffs:write', ...ACTION_SCOPES])], grants },
   });
-  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
-  const before = await call('browser.content', { sessionId });
-  assert.equal(before.body.status, 'succeeded', 'nobody has claimed it');
-  const agent = new ActionAgent(server, asking);
+  const handoff = await requestHandoff(server, askingKey, sessionId, { leaseSeconds: 900 });
+  const earlyResponse = await call('browser.content', { sessionId });
+  assert.equal(earlyResponse.body.status, 'succeeded', 'nobody has claimed it');
+  const agent = new ActionAgent(server, askingKey);
   const action = await agent.prepareSuccessfully('browser.content', { input: { sessionId } });
   await stepUp(person);
   assert.equal((await decide(server, person, action)).status, 200);
-  const claimed = await claimHandoff(server, person, handoff.id);
-  const twice = (headers: Readonly<Record<string, string>> = {}) =>
-    invoke(server, asking, 'browser.content', { sessionId }, { headers: { 'idempotency-key': 'twice', ...headers } });
-  const late = [
+  const claimedHandoff = await claimHandoff(server, person, handoff.id);
+  const callWithSameKey = (headers: Readonly<Record<string, string>> = {}) =>
+    invoke(
+      server,
+      askingKey,
+      'browser.content',
+      { sessionId },
+      { headers: { 'idempotency-key': 'twice', ...headers } },
+    );
+  const pendingCalls = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
     // Calls with the same idempotency key are also refused, even one that does not wait for the end.
-    ...[twice(), twice(), twice({ prefer: 'respond-async' })],
+    ...[callWithSameKey(), callWithSameKey(), callWithSameKey({ prefer: 'respond-async' })],
     ...[agent.execute(action), agent.execute(action)],
   ];
-  const responses = Promise.all<HttpResult<{ code: string }>>(late);
-  await running(asking, 2);
+  const responses = Promise.all<HttpResult<{ code: string }>>(pendingCalls);
+  await waitForRunning(askingKey, 2);
   let isSettled = false;
   void responses.finally(() => {
     isSettled = true;
   });
   // The clock is advanced several times, because a call that arrives after one advance waits until the next advance.
   // The lease is longer than all advances together.
-  let advanced = 0;
-  const refused = async (): Promise<boolean> => {
-    if (advanced < 20) await server.advance(31_000);
-    advanced += 1;
+  let advanceCount = 0;
+  const advanceAndCheck = async (): Promise<boolean> => {
+    if (advanceCount < 20) await server.advance(31_000);
+    advanceCount += 1;
     return isSettled;
   };
-  await eventually('the calls to be refused', refused, Boolean, undefined, 100);
+  await eventually('the calls to be refused', advanceAndCheck, Boolean, undefined, 100);
   for (const { status, body, text } of await responses) {
     assert.deepEqual([status, body.code], [409, 'handoff_claimed'], text);
     assert.equal(Object(body).details.handoffId, handoff.id);
   }
   assert.equal((await agent.read(action.jobId)).body.status, 'approved', 'the Action can be executed again');
-  const patient = call('browser.screenshot', { sessionId });
-  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
-  const { body, text } = await patient;
+  const waitingCall = call('browser.screenshot', { sessionId });
+  await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
+  const { body, text } = await waitingCall;
   assert.equal(body.status, 'succeeded', text);
   await server.release(sessionId);
 });

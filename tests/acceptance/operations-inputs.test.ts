@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream } from '../harness/upstream.ts';
@@ -14,10 +14,10 @@ const TASK_MS = 600_000;
 test('an input is removed after its retention period, and its digest and the receipt are kept', async () => {
   const upstream = await openUpstream();
   const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '0', ...upstream.settings } });
-  const owner = await Owner.of(server);
+  const owner = await Owner.open(server);
   const retention = { input: 'full', days: 2 };
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { effect: 'read', retention }));
-  const { key } = await keyWith(server, { expiresAt: undefined });
+  const { key } = await issueAgentKey(server, { expiresAt: undefined });
   const { body: made, text } = await invoke(server, key, 'orders.cancel', { orderId: 'A-1' });
   assert.equal(made.status, 'succeeded', text);
   const read = async () =>
@@ -26,11 +26,11 @@ test('an input is removed after its retention period, and its digest and the rec
   assert.deepEqual((await read()).input, { orderId: 'A-1' });
   await server.advance(2 * DAY_MS);
   // If the task that removes inputs was already running during the advance, it runs again only ten minutes later.
-  const later = async () => {
+  const advanceAndRead = async () => {
     await server.advance(TASK_MS);
     return read();
   };
-  const old = await eventually('the input to be removed', later, ({ input }) => input === undefined);
+  const old = await eventually('the input to be removed', advanceAndRead, ({ input }) => input === undefined);
   assert.deepEqual(
     [old.inputDigest, old.receipt, old.retention?.inputUntil],
     [made.inputDigest, made.receipt, undefined],

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, type ReceivedRequest } from '../harness/upstream.ts';
 
@@ -22,8 +22,8 @@ const REQUIRED_COMPONENTS = [
 const upstream = await openUpstream();
 const server = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const { key } = await keyWith(server, {
+const owner = await Owner.open(server);
+const { key } = await issueAgentKey(server, {
   grants: ['orders.cancel', 'orders.read'].map(operationId => ({ operationId })),
 });
 const call = (id: string, input: object, idempotencyKey: string) =>
@@ -32,20 +32,20 @@ const call = (id: string, input: object, idempotencyKey: string) =>
 interface Keys {
   readonly keys: ReadonlyArray<JsonWebKey & { readonly kid: string }>;
 }
-const receiptKeys = async () =>
+const readReceiptKeys = async () =>
   (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
-const keySet = async (): Promise<Keys> => (await server.api<Keys>('GET', '/.well-known/jwks.json')).body;
+const readKeySet = async (): Promise<Keys> => (await server.api<Keys>('GET', '/.well-known/jwks.json')).body;
 
 const text = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '');
 
 /**
  * Returns the id of the key that signed the request. Throws if the signature is missing, or if the request was changed.
  */
-function verifiedKeyId(request: ReceivedRequest, { keys }: Keys): string {
+function verifySignature(request: ReceivedRequest, { keys }: Keys): string {
   const [, list = '', parameters = ''] =
     /^berth=\(([^)]*)\)((?:;[a-z]+=(?:"[^"]*"|\d+))*)$/.exec(text(request.headers['signature-input'])) ?? [];
-  const covered = list.split(' ').map(item => item.replaceAll('"', ''));
-  assert.deepEqual(covered, REQUIRED_COMPONENTS);
+  const coveredComponents = list.split(' ').map(item => item.replaceAll('"', ''));
+  assert.deepEqual(coveredComponents, REQUIRED_COMPONENTS);
   const {
     keyid = '',
     alg,
@@ -64,7 +64,7 @@ function verifiedKeyId(request: ReceivedRequest, { keys }: Keys): string {
     if (name === '@target-uri') return `http://${request.headers.host}${request.url}`;
     return text(request.headers[name]);
   };
-  const lines = covered.map(name => `"${name}": ${componentOf(name)}`);
+  const lines = coveredComponents.map(name => `"${name}": ${componentOf(name)}`);
   const base = [...lines, `"@signature-params": (${list})${parameters}`].join('\n');
   const [, signature = ''] = /^berth=:([A-Za-z0-9+/=]+):$/.exec(text(request.headers.signature)) ?? [];
   const jwk = keys.find(({ kid }) => kid === keyid) ?? assert.fail(`the key ${keyid} is not in the published key set`);
@@ -76,19 +76,19 @@ function verifiedKeyId(request: ReceivedRequest, { keys }: Keys): string {
 }
 
 const last = (path: string): ReceivedRequest =>
-  upstream.received(path).at(-1) ?? assert.fail(`no request to ${path} was received`);
+  upstream.receivedRequests(path).at(-1) ?? assert.fail(`no request to ${path} was received`);
 
 test('the signature of a write is valid with the published keys, and invalid after any change to the request', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
   const request = last('/orders/');
-  const keys = await keySet();
-  verifiedKeyId(request, keys);
+  const keys = await readKeySet();
+  verifySignature(request, keys);
   const { headers } = request;
   assert.deepEqual([headers['idempotency-key'], headers['berth-invocation-id']], [body.id, body.id]);
   assert.ok(Math.abs(Date.parse(text(headers.date)) - Date.now()) < 60_000);
-  for (const changed of [
+  for (const changedRequest of [
     { ...request, method: 'PUT' },
     { ...request, url: `${request.url}?more=1` },
     { ...request, body: request.body.replace('late', 'soon') },
@@ -102,7 +102,7 @@ test('the signature of a write is valid with the published keys, and invalid aft
       headers: { ...headers, 'signature-input': text(headers['signature-input']).replace('created=1', 'created=2') },
     },
   ])
-    assert.throws(() => verifiedKeyId(changed, keys), assert.AssertionError);
+    assert.throws(() => verifySignature(changedRequest, keys), assert.AssertionError);
 });
 
 test('the signature of a read without a body covers its query, and the request has the idempotency header of its binding', async () => {
@@ -116,7 +116,7 @@ test('the signature of a read without a body covers its query, and the request h
   const { body, text: said } = await call('orders.read', { orderId: 'A-1', reason: 'a&b=c d' }, 'two');
   assert.equal(body.status, 'succeeded', said);
   const request = last('/read/');
-  verifiedKeyId(request, await keySet());
+  verifySignature(request, await readKeySet());
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
 
@@ -127,23 +127,23 @@ test('a binding can use Idempotency-Key as its idempotency header, and the reque
   );
   const { body, text: said } = await call('orders.cancel', { orderId: 'A-2' }, 'three');
   assert.equal(body.status, 'succeeded', said);
-  verifiedKeyId(last('/orders/A-2'), await keySet());
+  verifySignature(last('/orders/A-2'), await readKeySet());
 });
 
 test('calls and receipts are signed with the new key after a rotation, and earlier signatures are still valid', async () => {
-  const earlier = last('/orders/A-2');
+  const earlierRequest = last('/orders/A-2');
   const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
-  const before = await receiptKeys();
+  const keysBefore = await readReceiptKeys();
   const rotated = await server.operate('keys', 'rotate-signing');
   assert.equal(rotated.code, 0, rotated.stderr);
   const { body } = await call('orders.cancel', { orderId: 'A-3' }, 'four');
   assert.equal(body.status, 'succeeded');
-  const keys = await keySet();
-  assert.notEqual(verifiedKeyId(last('/orders/A-3'), keys), verifiedKeyId(earlier, keys));
-  const after = await receiptKeys();
-  for (const receipt of [old, body.receipt ?? '']) assert.ok(verifyReceipt(receipt, { keys: after }));
-  assert.ok(verifyReceipt(old, { keys: before }));
-  assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: before }), /a key that is not in the key set/);
+  const keys = await readKeySet();
+  assert.notEqual(verifySignature(last('/orders/A-3'), keys), verifySignature(earlierRequest, keys));
+  const keysAfter = await readReceiptKeys();
+  for (const receipt of [old, body.receipt ?? '']) assert.ok(verifyReceipt(receipt, { keys: keysAfter }));
+  assert.ok(verifyReceipt(old, { keys: keysBefore }));
+  assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: keysBefore }), /a key that is not in the key set/);
 });
 
 test('the request of a call has no signature headers if its binding does not enable signing', async () => {

@@ -12,8 +12,8 @@ import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contr
 import { ConsumerFixture } from '../harness/consumers.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { ownerToken } from '../harness/limits.ts';
-import { keyWith } from '../harness/operations.ts';
+import { createOwnerToken } from '../harness/limits.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { invalidValues, isValid, validValue } from '../harness/wrong-values.ts';
@@ -22,14 +22,14 @@ const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const token = await ownerToken(server);
-const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
+const token = await createOwnerToken(server);
+const { key: agentKey } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Well-formed, but not the token of any lease. */
 const leaseToken = 'bhl_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4hZsxK';
-const person = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, person);
+const person = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, person);
 const consumer = await lab.signIn('kim@example.com');
-const started = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
+const deviceResponse = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
   key: null,
   body: { client_id: 'walk' },
 });
@@ -45,7 +45,7 @@ function keyFor({ credential, ownPageOnly }: Operation): string | null {
   if (credential === 'consumer') return consumer.accessToken;
   if (credential === 'human' || credential === 'handoffClaimer' || ownPageOnly) return null;
   if (credential === 'handoffLease') return leaseToken;
-  if (credential === 'deviceCode') return started.body.device_code;
+  if (credential === 'deviceCode') return deviceResponse.body.device_code;
   return credential === 'account' ? token : agentKey;
 }
 
@@ -66,7 +66,7 @@ function send(
   });
 }
 
-const KNOWN: Readonly<Record<string, string>> = {
+const KNOWN_IDS: Readonly<Record<string, string>> = {
   appId: server.applicationId,
   providerId: 'hosted',
   pageId: '0',
@@ -75,7 +75,7 @@ const KNOWN: Readonly<Record<string, string>> = {
 const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): string =>
   (pathsOf(id, true)[0]?.path ?? '').replaceAll(
     /\{(\w+)\}/g,
-    (_, name: string) => names[name] ?? KNOWN[name] ?? UNKNOWN_ID,
+    (_, name: string) => names[name] ?? KNOWN_IDS[name] ?? UNKNOWN_ID,
   );
 
 /** Returns a line for each unexpected response. */
@@ -96,7 +96,7 @@ async function complaintsOf(
  * Returns a check that the request was refused with a message that names the field, or the object that contains the
  * field.
  */
-const names =
+const namesField =
   (path: string, code = 'invalid_request') =>
   ({ status, body }: HttpResult<ErrorBody>): boolean => {
     const issues: ReadonlyArray<{ path: string; message: string }> = Object(body.details).issues ?? [];
@@ -111,16 +111,16 @@ const is =
   (result: HttpResult<ErrorBody>): boolean =>
     result.status === status && codes.includes(result.body.code);
 
-const AT_ONCE = 8;
+const CHECKS_AT_ONCE = 8;
 
 /** Runs a few checks at a time, because there are hundreds of checks. */
-async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
+async function runChecks<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
   const queue = [...items];
   const lines: string[] = [];
   const next = async (): Promise<void> => {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) lines.push(...(await work(item)));
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, next));
   return lines;
 }
 
@@ -133,26 +133,26 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
   test(`${id}: refuses each invalid body field`, async () => {
     const all = invalidValues(schema);
     // Additional fields, which official clients send, are ignored, so a request with one would succeed.
-    const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
-    assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
-    const lines = await inTurn(wrong, ({ path, how, value, isExtra }) => {
+    const wrongValues = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
+    assert.ok(wrongValues.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
+    const lines = await runChecks(wrongValues, ({ path, errorKind: how, value, isExtra }) => {
       const headers = isExtra && unknownFields === 'warn' ? { prefer: 'handling=strict' } : {};
       const sent = send(id, { body: JSON.stringify(value), headers: { 'if-match': '*', ...headers } });
-      return complaintsOf([[`${path} ${how}`, sent, names(path, isExtra ? 'unknown_field' : 'invalid_request')]]);
+      return complaintsOf([[`${path} ${how}`, sent, namesField(path, isExtra ? 'unknown_field' : 'invalid_request')]]);
     });
     assert.deepEqual(lines, []);
   });
 
   test(`${id}: refuses a body that is not an object or not JSON`, async () => {
-    const lines = await inTurn(['[]', '"text"', '7', 'null', '{', '{"a":1,}', '\u0000'], body =>
+    const lines = await runChecks(['[]', '"text"', '7', 'null', '{', '{"a":1,}', '\u0000'], body =>
       complaintsOf([[body, send(id, { body }), is(400, 'invalid_request')]]),
     );
-    const other = { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+    const formBody = { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
     lines.push(
       ...(await complaintsOf([
         [
           'a form',
-          send(id, other),
+          send(id, formBody),
           operation(id).oauth ? is(400, 'invalid_request') : is(415, 'unsupported_media_type'),
         ],
       ])),
@@ -164,22 +164,23 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
   test(`${id}: refuses each invalid query parameter`, async () => {
     const schema = operation(id).query ?? assert.fail(id);
-    const right = Object.entries(Object(validValue(schema))).map(([name, value]) => `${name}=${value}`);
-    const texts = invalidValues(schema).flatMap(({ path, how, value }) => {
-      const given: unknown = Object(value)[path];
-      if (how === 'missing') return [[path, how, right.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
-      const isText = typeof given === 'string' || typeof given === 'number';
-      const isRead = isText && !isValidText(schema, path, String(given));
-      if (!isRead) return [];
-      const others = right.filter(one => !one.startsWith(`${path}=`));
-      return [[path, how, [...others, `${path}=${encodeURIComponent(String(given))}`].join('&')] as const];
+    const validPairs = Object.entries(Object(validValue(schema))).map(([name, value]) => `${name}=${value}`);
+    const queries = invalidValues(schema).flatMap(({ path, errorKind: how, value }) => {
+      const fieldValue: unknown = Object(value)[path];
+      if (how === 'missing')
+        return [[path, how, validPairs.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
+      const isText = typeof fieldValue === 'string' || typeof fieldValue === 'number';
+      const isInvalidText = isText && !isValidText(schema, path, String(fieldValue));
+      if (!isInvalidText) return [];
+      const otherPairs = validPairs.filter(one => !one.startsWith(`${path}=`));
+      return [[path, how, [...otherPairs, `${path}=${encodeURIComponent(String(fieldValue))}`].join('&')] as const];
     });
-    const lines = await inTurn(texts, ([path, how, query]) =>
-      complaintsOf([[`${path} ${how}`, send(id, { query }), names(path)]]),
+    const lines = await runChecks(queries, ([path, how, query]) =>
+      complaintsOf([[`${path} ${how}`, send(id, { query }), namesField(path)]]),
     );
     for (const name of Object.keys(propertiesOf(schema))) {
-      const twice = send(id, { query: [...right, `${name}=1`, `${name}=1`].join('&') });
-      lines.push(...(await complaintsOf([[`${name} twice`, twice, names(name)]])));
+      const duplicateResponse = send(id, { query: [...validPairs, `${name}=1`, `${name}=1`].join('&') });
+      lines.push(...(await complaintsOf([[`${name} twice`, duplicateResponse, namesField(name)]])));
     }
     assert.deepEqual(lines, []);
   });
@@ -187,8 +188,8 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
 /** Whether the text is valid. Only values of numeric parameters are parsed. */
 function isValidText(schema: TSchema, name: string, text: string): boolean {
   const property = propertiesOf(schema)[name];
-  const asked: unknown = property && 'type' in property ? property.type : undefined;
-  const value = asked === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  const propertyType: unknown = property && 'type' in property ? property.type : undefined;
+  const value = propertyType === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   return !isInvalidValue(schema, name, value);
 }
 
@@ -197,10 +198,10 @@ const isInvalidValue = (schema: TSchema, name: string, value: unknown): boolean 
 
 for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
   test(`${id}: refuses an unknown query parameter`, async () => {
-    const right = Object.entries(Object(validValue(operation(id).query ?? Type.Object({})))).map(
+    const validPairs = Object.entries(Object(validValue(operation(id).query ?? Type.Object({})))).map(
       ([name, value]) => `${name}=${value}`,
     );
-    const result = await send(id, { query: [...right, 'noSuchParameter=1'].join('&') });
+    const result = await send(id, { query: [...validPairs, 'noSuchParameter=1'].join('&') });
     assert.deepEqual([result.status, result.body.code], [400, 'invalid_query'], result.text);
     assert.match(result.body.message, /noSuchParameter/);
   });
@@ -208,7 +209,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' &&
 for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
   test(`${id}: refuses invalid ids in the path`, async () => {
     const params = propertiesOf(operation(id).params ?? assert.fail(id));
-    const lines = await inTurn(Object.entries(params), ([name, property]) =>
+    const lines = await runChecks(Object.entries(params), ([name, property]) =>
       complaintsOf(
         ['x', `${UNKNOWN_ID}0`, UNKNOWN_ID.slice(1), '..%2f..', '%00', 'x'.repeat(3000)].map(bad => [
           `${name} ${bad.slice(0, 60)}`,
@@ -233,7 +234,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
       headers: { 'content-type': 'multipart/form-data; boundary=x' },
       body: `${parts.map(([name, file]) => `--x\r\ncontent-disposition: form-data; name="${name}"${file === undefined ? '' : `; filename="${file}"`}\r\n\r\nx\r\n`).join('')}--x--\r\n`,
     });
-    const wrong: ReadonlyArray<readonly [string, RequestParts, number, readonly string[]]> = [
+    const wrongBodies: ReadonlyArray<readonly [string, RequestParts, number, readonly string[]]> = [
       ['JSON', { body: '{}' }, 415, ['unsupported_media_type']],
       ['nothing', {}, 415, ['unsupported_media_type']],
       ['no part', form(), 400, ['missing_file', 'invalid_file']],
@@ -254,7 +255,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
       ],
     ];
     const path = pathOf(id, { id: await uploadTarget(id) });
-    const lines = await inTurn(wrong, ([what, sent, status, codes]) =>
+    const lines = await runChecks(wrongBodies, ([what, sent, status, codes]) =>
       complaintsOf([[what, send(id, { ...sent, path }), is(status, ...codes)]]),
     );
     assert.deepEqual(lines, []);

@@ -59,7 +59,7 @@ test('Playwright can open, read, fill in and click a page', () =>
 test('navigator.onLine is true in a page, a frame and a worker until the client changes the value', () =>
   withPage(async page => {
     await page.goto(pages.a);
-    const online = () =>
+    const readOnline = () =>
       page.evaluate(`(async () => {
         const frame = document.body.appendChild(document.createElement('iframe'));
         const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(navigator.onLine)'])));
@@ -67,17 +67,17 @@ test('navigator.onLine is true in a page, a frame and a worker until the client 
         worker.terminate();
         return [navigator.onLine, frame.contentWindow.navigator.onLine, inWorker];
       })()`);
-    assert.deepEqual(await online(), [true, true, true]);
+    assert.deepEqual(await readOnline(), [true, true, true]);
     await page.context().setOffline(true);
     assert.equal(await page.evaluate('navigator.onLine'), false);
     await page.context().setOffline(false);
-    assert.deepEqual(await online(), [true, true, true]);
+    assert.deepEqual(await readOnline(), [true, true, true]);
   }));
 
 test('WebRTC reveals no address to a page', () =>
   withSession({}, async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
-    const gather = `new Promise(done => {
+    const gatherScript = `new Promise(done => {
       const found = [], peer = new RTCPeerConnection();
       peer.onicecandidate = ({ candidate }) => candidate?.candidate ? found.push(candidate.candidate) : done(found);
       peer.createDataChannel('x');
@@ -85,7 +85,7 @@ test('WebRTC reveals no address to a page', () =>
     })`;
     const page = await client.attachToPage();
     await client.visit(pages.a, page);
-    assert.deepEqual(await client.evaluate(gather, page), []);
+    assert.deepEqual(await client.evaluate(gatherScript, page), []);
     await client.close();
   }));
 
@@ -163,11 +163,11 @@ test('popups from window.open and links can be controlled', () =>
 
 test('a client can intercept requests and send its own responses', () =>
   withPage(async page => {
-    const before = pages.hits('/next');
+    const hitsBefore = pages.hits('/next');
     await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
     await page.goto(`${pages.a}/next`);
     assert.equal(await page.title(), 'Mine');
-    assert.equal(pages.hits('/next'), before);
+    assert.equal(pages.hits('/next'), hitsBefore);
     await page.unroute('**/next');
     await page.goto(`${pages.a}/next`);
     assert.equal(await page.title(), 'Next');
@@ -190,16 +190,16 @@ test('two clients can work concurrently, and the disconnect of one client does n
     const pageOfTwo = await two.contexts()[0]?.newPage();
     assert.ok(pageOfOne && pageOfTwo);
     await Promise.all([pageOfOne.goto(`${pages.a}/next`), pageOfTwo.goto(pages.b)]);
-    const shared = (browser: Browser): string[] =>
+    const pageUrlsOf = (browser: Browser): string[] =>
       browser
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
     // Each client receives the events about the other client's pages on its own connection, so they may arrive later.
-    await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
+    await eventually('both to see the pages of the default context', () => pageUrlsOf(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
-    await eventually('the page of the other client to stay open', () => shared(two).includes(`${pages.a}/next`));
+    await eventually('the page of the other client to stay open', () => pageUrlsOf(two).includes(`${pages.a}/next`));
     await two.close();
   }));
 
@@ -227,11 +227,11 @@ test('a client that reconnects finds the page unchanged: heap, scroll position a
     await page.evaluate('globalThis.kept = { visits: 7 }; scrollTo(0, 5000)');
     await first.close();
     const second = await chromium.connectOverCDP(session.connectUrl);
-    const again = firstPage(second);
-    assert.equal(again.url(), `${pages.a}/form`);
-    assert.deepEqual(await again.evaluate('[kept, scrollY]'), [{ visits: 7 }, 5000]);
+    const secondPage = firstPage(second);
+    assert.equal(secondPage.url(), `${pages.a}/form`);
+    assert.deepEqual(await secondPage.evaluate('[kept, scrollY]'), [{ visits: 7 }, 5000]);
     const form = '(({ name, gift, size }) => [name.value, gift.checked, size.value])(document.forms[0].elements)';
-    assert.deepEqual(await again.evaluate(form), ['Grüße 🚢', true, 'm']);
+    assert.deepEqual(await secondPage.evaluate(form), ['Grüße 🚢', true, 'm']);
     await second.close();
   }));
 
@@ -275,12 +275,12 @@ test('a client that closed the last page finds a new page when it reconnects', (
   }));
 
 test('a page cannot reach services of this machine that the operator has not allowed', async () => {
-  const closed = await openPages();
+  const forbiddenPages = await openPages();
   await withPage(async page => {
-    const refused = await page.goto(closed.url);
-    assert.equal(refused?.status(), 403);
+    const refusal = await page.goto(forbiddenPages.url);
+    assert.equal(refusal?.status(), 403);
     assert.match(String(await page.textContent('body')), /private|loopback|not allowed|refused/i);
-    assert.equal(closed.hits('/'), 0);
+    assert.equal(forbiddenPages.hits('/'), 0);
     const own = await page.goto(`${server.url}/healthz`);
     assert.equal(own?.status(), 403);
     const open = await page.goto(pages.a);
@@ -295,8 +295,8 @@ test('closing the browser ends the session unless the session has keepAlive', as
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
   await withSession({ keepAlive: true }, async kept => {
     await (await chromium.connectOverCDP(kept.connectUrl)).close();
-    const again = await chromium.connectOverCDP(kept.connectUrl);
-    await again.close();
+    const secondBrowser = await chromium.connectOverCDP(kept.connectUrl);
+    await secondBrowser.close();
     assert.equal((await server.read(kept.id)).status, 'RUNNING');
   });
 });

@@ -8,7 +8,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const TIMES = 10;
+const ROUNDS = 10;
 
 const pages = await openPages({
   '/early': '<!doctype html><script>document.title = globalThis.put ? "early" : "late"</script>',
@@ -53,15 +53,15 @@ test('Playwright init scripts run first in a popup, even while another client is
   assert.ok(context && page);
   await context.addInitScript('globalThis.put = true');
   await page.goto(`${pages.url}/`);
-  for (let time = 0; time < TIMES; time++) {
-    const blank: Promise<Page> = page.waitForEvent('popup');
+  for (let time = 0; time < ROUNDS; time++) {
+    const blankPopup: Promise<Page> = page.waitForEvent('popup');
     assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'the init script has already run');
-    await blank;
-    const early: Promise<Page> = page.waitForEvent('popup');
+    await blankPopup;
+    const earlyPopup: Promise<Page> = page.waitForEvent('popup');
     await page.evaluate("void window.open('/early')");
-    await (await early).waitForURL(`${pages.url}/early`);
-    assert.equal(await (await early).title(), 'early');
-    for (const popup of [await blank, await early]) await popup.close();
+    await (await earlyPopup).waitForURL(`${pages.url}/early`);
+    assert.equal(await (await earlyPopup).title(), 'early');
+    for (const popup of [await blankPopup, await earlyPopup]) await popup.close();
   }
   await browser.close();
   await idle.close();

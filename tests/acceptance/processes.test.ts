@@ -14,16 +14,16 @@ import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
-const COUNT = 2;
+const PROCESSES = 2;
 
-const env: Record<string, string> = { BERTH_PROCESSES: String(COUNT), BERTH_SLOTS: '4' };
+const env: Record<string, string> = { BERTH_PROCESSES: String(PROCESSES), BERTH_SLOTS: '4' };
 const server = await startServer({ env });
 
 const folderOf = (number: number): string =>
   number === 1 ? server.dataDir : join(server.dataDir, 'processes', String(number));
 
 /** The number of the process that owns the session. */
-function processOf({ id }: Pick<CreatedSession, 'id'>): number {
+function processNumberOf({ id }: Pick<CreatedSession, 'id'>): number {
   const box = server.boxOf(id) ?? id;
   const number = [1, 2].find(one => sessionLeftovers(folderOf(one)).some(left => left.includes(box)));
   return number ?? assert.fail('no process runs the session');
@@ -35,7 +35,7 @@ function pidOf(number: number): number {
     try {
       const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
       const said = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-      return Number(parent) === server.pid && said.includes(`BERTH_PROCESS=${number}/${COUNT}`);
+      return Number(parent) === server.pid && said.includes(`BERTH_PROCESS=${number}/${PROCESSES}`);
     } catch {
       return false;
     }
@@ -58,13 +58,13 @@ const isRunning = async ({ id }: Pick<CreatedSession, 'id'>): Promise<boolean> =
 
 /** Creates a session in each process. The keys are the numbers of the processes. */
 async function createSessionInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
-  const found = new Map<number, CreatedSession>();
-  for (let count = 0; count < COUNT; count += 1) {
+  const sessionsByProcess = new Map<number, CreatedSession>();
+  for (let count = 0; count < PROCESSES; count += 1) {
     const session = await server.createSession({ keepAlive: true });
-    found.set(processOf(session), session);
+    sessionsByProcess.set(processNumberOf(session), session);
   }
-  assert.deepEqual([...found.keys()].sort(), [1, 2]);
-  return found;
+  assert.deepEqual([...sessionsByProcess.keys()].sort(), [1, 2]);
+  return sessionsByProcess;
 }
 
 /**
@@ -75,7 +75,7 @@ async function createSessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;
   await eventually('a session in the second process', async () => {
     session = await server.createSession({ keepAlive: true });
-    const number = processOf(session);
+    const number = processNumberOf(session);
     if (number !== 2) await server.release(session.id);
     return number === 2;
   });
@@ -89,7 +89,7 @@ const both: readonly CreatedSession[] = [first, second];
 
 test('each session can be reached through every process at the same address', async () => {
   const bytes = randomBytes(50_000);
-  for (let round = 0; round < 2 * COUNT; round += 1)
+  for (let round = 0; round < 2 * PROCESSES; round += 1)
     for (const { id, connectUrl } of both) {
       assert.ok(await isResponsive({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
@@ -131,11 +131,11 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
 });
 
 test('after a start with fewer processes, the sessions of the removed process have ended, and the sessions of the first process continue', async () => {
-  const again = await createSessionInSecond();
+  const newSession = await createSessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';
   await server.start();
-  const ended = await server.waitUntilEnded(again.id);
+  const ended = await server.waitUntilEnded(newSession.id);
   assert.equal(ended.endReason, 'service_restart');
   assert.deepEqual(sessionLeftovers(folderOf(2)), []);
   assert.ok(await isResponsive(first));

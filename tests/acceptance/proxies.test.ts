@@ -10,21 +10,21 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { HIDDEN_HOST, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
-import { createSelfSigned } from '../harness/self-signed.ts';
+import { createSelfSignedCert } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
+import { listEvents, waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 
-const tls = createSelfSigned('127.0.0.1');
-const untrustedTls = createSelfSigned('127.0.0.1');
-const roots = join(folder, 'roots.pem');
-writeFileSync(roots, tls.cert);
+const tls = createSelfSignedCert('127.0.0.1');
+const untrustedTls = createSelfSignedCert('127.0.0.1');
+const rootsFile = join(folder, 'roots.pem');
+writeFileSync(rootsFile, tls.cert);
 
 const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
   response.writeHead(200, { 'content-type': 'text/javascript' });
@@ -46,27 +46,27 @@ const closingProxy = await openHttpProxy();
 /** A proxy whose requests a test can delay or abort. */
 const stallingProxy = await openHttpProxy();
 /** Accepts connections and never sends anything. */
-const silentPort = await listening(createServer(() => {}));
+const silentPort = await listenOnPort(createServer(() => {}));
 /** A web server instead of a proxy, which refuses CONNECT. */
-const web = await listening(
+const web = await listenOnPort(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
 /** Reads the request and closes the connection without a response. */
-const closingPort = await listening(
+const closingPort = await listenOnPort(
   createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})),
 );
-const unusedPort = await freePort();
+const unusedPort = await claimFreePort();
 
-const pools = join(folder, 'pools.json');
+const poolsFile = join(folder, 'pools.json');
 const member = { server: httpProxy.server, username: USER, password: PASSWORD };
 writeFileSync(
-  pools,
+  poolsFile,
   JSON.stringify({
     pools: [{ name: 'tokyo', country: 'JP', city: 'Tokyo', timeZone: 'Asia/Tokyo', proxies: [member] }],
   }),
 );
 
-const opened = [
+const allowedPorts = [
   pages.port,
   httpProxy.port,
   httpsProxy.port,
@@ -82,31 +82,31 @@ const opened = [
 const server = await startServer({
   pages,
   env: {
-    BERTH_EGRESS_ALLOW: opened.map(port => `127.0.0.1/32:${port}`).join(),
-    BERTH_PROXY_POOLS: pools,
-    NODE_EXTRA_CA_CERTS: roots,
+    BERTH_EGRESS_ALLOW: allowedPorts.map(port => `127.0.0.1/32:${port}`).join(),
+    BERTH_PROXY_POOLS: poolsFile,
+    NODE_EXTRA_CA_CERTS: rootsFile,
   },
 });
-const hidden = `http://${HIDDEN_HOST}:${pages.port}`;
+const hiddenUrl = `http://${HIDDEN_HOST}:${pages.port}`;
 
 /** The host name that is requested through an HTTP proxy to check the proxy. */
-const PROBED = 'berth-probe.invalid';
+const PROBED_HOST = 'berth-probe.invalid';
 /**
  * A host that is requested through the proxy at the start of this file and never responds. Other tests run during the
  * wait.
  */
-const NEVER = 'never.test';
-/** The timeout of the request to `NEVER`: longer than the session's limit for tunnels, which must apply first. */
-const GIVEN_UP_MS = 120_000;
+const SILENT_HOST = 'never.test';
+/** The timeout of the request to `SILENT_HOST`: longer than the session's limit for tunnels, which must apply first. */
+const NAVIGATION_MAX_MS = 120_000;
 
-async function listening(server: Server): Promise<number> {
-  const port = await freePort();
+async function listenOnPort(server: Server): Promise<number> {
+  const port = await claimFreePort();
   server.listen(port, '127.0.0.1');
   after(() => server.close());
   return port;
 }
 
-const external = (proxy: Pick<RunningProxy, 'server'>, more: object = {}): object => ({
+const externalRule = (proxy: Pick<RunningProxy, 'server'>, more: object = {}): object => ({
   type: 'external',
   server: proxy.server,
   username: USER,
@@ -131,29 +131,29 @@ async function withSession(
   }
 }
 
-stallingProxy.holdBack([NEVER]);
-const stalledSession = await server.createSession({ keepAlive: true, proxies: [external(stallingProxy)] });
+stallingProxy.holdBack([SILENT_HOST]);
+const stalledSession = await server.createSession({ keepAlive: true, proxies: [externalRule(stallingProxy)] });
 const stalledBrowser = await chromium.connectOverCDP(stalledSession.connectUrl);
 const stalledPage = stalledBrowser.contexts()[0]?.pages()[0];
 // A rejection is converted to a text, so that Node does not report the rejection as unhandled.
 const stalledNavigation = stalledPage
-  ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
+  ?.goto(`https://${SILENT_HOST}/`, { timeout: NAVIGATION_MAX_MS })
   .then(() => 'it was there', String);
 
 /** The value of `proxyBytes` of each session while the session was running. */
-const bytesOf = new Map<string, number>();
+const bytesBySession = new Map<string, number>();
 
 /** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
 async function sendEveryKindOfRequest(page: Page): Promise<void> {
-  assert.equal((await page.goto(hidden))?.status(), 200);
+  assert.equal((await page.goto(hiddenUrl))?.status(), 200);
   assert.equal(await page.evaluate(() => fetch('/next').then(reply => reply.status)), 200);
-  const worker = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
-  assert.equal(await page.evaluate(worker), 200);
+  const workerScript = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
+  assert.equal(await page.evaluate(workerScript), 200);
   const big = `fetch('/big').then(answer => answer.arrayBuffer()).then(body => body.byteLength)`;
   assert.equal(await page.evaluate(big), BIG_BYTES);
-  await page.goto(`${hidden}/socket`);
+  await page.goto(`${hiddenUrl}/socket`);
   await page.waitForFunction(`document.title === 'HELLO'`);
-  await page.goto(`${hidden}/download-page`);
+  await page.goto(`${hiddenUrl}/download-page`);
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('#get')]);
   assert.equal(await download.failure(), null);
 }
@@ -164,20 +164,20 @@ for (const [name, proxy] of [
   ['SOCKS5', socksProxy],
 ] as const)
   test(`all kinds of requests go through the ${name} proxy, which resolves the host name`, () =>
-    withSession([external(proxy)], async (page, { id }) => {
+    withSession([externalRule(proxy)], async (page, { id }) => {
       await sendEveryKindOfRequest(page);
       const running = await server.read(id);
       assert.ok(running.proxyBytes > BIG_BYTES, String(running.proxyBytes));
-      bytesOf.set(id, running.proxyBytes);
+      bytesBySession.set(id, running.proxyBytes);
     }));
 
 test('an ended session reports the number of bytes sent through its proxies', async () => {
-  assert.equal(bytesOf.size, 3);
-  for (const [id, bytes] of bytesOf) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
+  assert.equal(bytesBySession.size, 3);
+  for (const [id, bytes] of bytesBySession) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
 });
 
 test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNECT for tunnels', () => {
-  for (const { asked } of [httpProxy, httpsProxy]) {
+  for (const { requests: asked } of [httpProxy, httpsProxy]) {
     assert.ok(asked.includes(`http ${HIDDEN_HOST}:${pages.port}`), asked.join());
     assert.ok(asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`), asked.join());
   }
@@ -187,25 +187,25 @@ test('a session applies the first matching proxy rule, and connects directly if 
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
-      external(httpsProxy, { domainPattern: '(a|b)\\.TEST$' }),
-      external(httpProxy, { domainPattern: `^${HIDDEN_HOST.replace('.', '\\.')}$` }),
+      externalRule(httpsProxy, { domainPattern: '(a|b)\\.TEST$' }),
+      externalRule(httpProxy, { domainPattern: `^${HIDDEN_HOST.replace('.', '\\.')}$` }),
     ],
     async page => {
-      const [before, beforeTls] = [httpProxy.asked.length, httpsProxy.asked.length];
+      const [before, beforeTls] = [httpProxy.requests.length, httpsProxy.requests.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
-      assert.deepEqual([httpProxy.asked.length, httpsProxy.asked.length], [before, beforeTls]);
+      assert.deepEqual([httpProxy.requests.length, httpsProxy.requests.length], [before, beforeTls]);
       // The session resolves b.test with its static host names, but the proxy cannot resolve the name.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
-      assert.match(httpsProxy.asked.slice(beforeTls).join(), /^http b\.test:/);
-      assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
+      assert.match(httpsProxy.requests.slice(beforeTls).join(), /^http b\.test:/);
+      assert.equal((await page.goto(`${hiddenUrl}/next`))?.status(), 200);
       assert.equal((await page.goto(`${pages.url}/next`))?.status(), 200);
-      assert.deepEqual([...new Set(httpProxy.asked.slice(before))], [`http ${HIDDEN_HOST}:${pages.port}`]);
+      assert.deepEqual([...new Set(httpProxy.requests.slice(before))], [`http ${HIDDEN_HOST}:${pages.port}`]);
     },
   ));
 
 test('requests to forbidden addresses are refused and do not reach a proxy', () =>
-  withSession([external(httpProxy)], async (page, { id }) => {
-    const before = httpProxy.asked.length;
+  withSession([externalRule(httpProxy)], async (page, { id }) => {
+    const countBefore = httpProxy.requests.length;
     for (const host of [
       '169.254.169.254',
       '10.1.2.3',
@@ -215,7 +215,7 @@ test('requests to forbidden addresses are refused and do not reach a proxy', () 
       'x.localhost',
     ])
       assert.equal((await page.goto(`http://${host}/`))?.status(), 403, host);
-    assert.equal(httpProxy.asked.length, before);
+    assert.equal(httpProxy.requests.length, countBefore);
     await waitForSessionEvent(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
@@ -223,7 +223,7 @@ test("a session uses the operator's proxy pool for the requested location, and h
   const rule = { type: 'browserbase', geolocation: { country: 'jp', city: 'TOKYO' } };
   for (const proxies of [true, [rule]])
     await withSession(proxies, async page => {
-      assert.equal((await page.goto(hidden))?.status(), 200);
+      assert.equal((await page.goto(hiddenUrl))?.status(), 200);
       assert.equal(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone), 'Asia/Tokyo');
     });
   await withSession(
@@ -243,41 +243,41 @@ const create = (proxies: unknown) => server.api<ErrorBody>('POST', '/v1/browsers
 
 const at = (port: number, scheme = 'http'): { server: string } => ({ server: `${scheme}://127.0.0.1:${port}` });
 
-const UNUSABLE = [
-  ['proxy_unreachable', external(at(unusedPort))],
-  ['proxy_unreachable', external(at(unusedPort, 'socks5'))],
-  ['proxy_unreachable', external({ server: 'http://unknown.invalid:3128' })],
-  ['proxy_unreachable', external(at(closingPort))],
-  ['proxy_unreachable', external(at(closingPort, 'socks5'))],
-  ['proxy_timed_out', external(at(silentPort))],
-  ['proxy_timed_out', external(at(silentPort, 'https'))],
-  ['proxy_timed_out', external(at(silentPort, 'socks5'))],
-  ['not_a_proxy', external(at(web))],
-  ['proxy_not_trusted', external(untrustedProxy)],
-  ['proxy_refused_user', external(httpProxy, { password: 'hush-wrong' })],
-  ['proxy_refused_user', external(socksProxy, { password: 'hush-wrong' })],
+const UNUSABLE_PROXIES = [
+  ['proxy_unreachable', externalRule(at(unusedPort))],
+  ['proxy_unreachable', externalRule(at(unusedPort, 'socks5'))],
+  ['proxy_unreachable', externalRule({ server: 'http://unknown.invalid:3128' })],
+  ['proxy_unreachable', externalRule(at(closingPort))],
+  ['proxy_unreachable', externalRule(at(closingPort, 'socks5'))],
+  ['proxy_timed_out', externalRule(at(silentPort))],
+  ['proxy_timed_out', externalRule(at(silentPort, 'https'))],
+  ['proxy_timed_out', externalRule(at(silentPort, 'socks5'))],
+  ['not_a_proxy', externalRule(at(web))],
+  ['proxy_not_trusted', externalRule(untrustedProxy)],
+  ['proxy_refused_user', externalRule(httpProxy, { password: 'hush-wrong' })],
+  ['proxy_refused_user', externalRule(socksProxy, { password: 'hush-wrong' })],
   ['proxy_refused_user', { type: 'external', server: httpProxy.server }],
   ['proxy_refused_user', { type: 'external', server: socksProxy.server }],
-  ['address_refused', external({ server: 'http://169.254.169.254:3128' })],
-  ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
+  ['address_refused', externalRule({ server: 'http://169.254.169.254:3128' })],
+  ['address_refused', externalRule({ server: 'http://10.0.0.1:3128' })],
 ] as const;
 
 /**
  * The time limit for the refusal of an unusable proxy. The probe of a proxy ends after eight seconds, whereas a
  * connection attempt of the kernel would take minutes. The difference is a margin for a busy machine.
  */
-const TOLD_WITHIN_MS = 100_000;
+const REFUSAL_MAX_MS = 100_000;
 
 test('a create with an unusable proxy is refused within the time limit, and the error identifies the proxy', async () => {
   await Promise.all(
-    UNUSABLE.map(async ([reason, rule]) => {
-      const began = Date.now();
+    UNUSABLE_PROXIES.map(async ([reason, rule]) => {
+      const startMs = Date.now();
       const { status, body, text } = await create([{ type: 'none', domainPattern: 'x' }, rule]);
       assert.deepEqual([status, body.code], [400, 'proxy_unreachable'], text);
       assert.match(body.message, /Check the address, user name and password of the proxy/);
       assert.deepEqual(body.details, { path: 'proxies.1', reason });
       assert.doesNotMatch(text, /hush|169\.254|someone/);
-      assert.ok(Date.now() - began < TOLD_WITHIN_MS, `${reason} took ${Date.now() - began} ms`);
+      assert.ok(Date.now() - startMs < REFUSAL_MAX_MS, `${reason} took ${Date.now() - startMs} ms`);
     }),
   );
   await server.waitUntilSettled([stalledSession.id]);
@@ -301,53 +301,56 @@ test('invalid proxy rules are refused, and the error contains the path of the ru
 });
 
 test('a host pattern that would take exponential time with backtracking does not block a request', () =>
-  withSession([external(httpProxy, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
+  withSession([externalRule(httpProxy, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
 test('when a proxy fails, pages get a network error, an event is recorded, and the session continues', () =>
-  withSession([external(closingProxy)], async (page, { id }) => {
-    assert.equal((await page.goto(hidden))?.status(), 200);
+  withSession([externalRule(closingProxy)], async (page, { id }) => {
+    assert.equal((await page.goto(hiddenUrl))?.status(), 200);
     await closingProxy.close();
     assert.match(String(await page.goto(`https://${HIDDEN_HOST}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
-    const other = await page.context().newPage();
-    assert.match(String(await other.goto(hidden).catch(String)), /net::ERR_CONNECTION_RESET/);
-    const before = pages.hits('/next');
-    assert.match(String(await other.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
-    assert.equal(pages.hits('/next'), before, 'no request bypasses a failed proxy');
+    const otherPage = await page.context().newPage();
+    assert.match(String(await otherPage.goto(hiddenUrl).catch(String)), /net::ERR_CONNECTION_RESET/);
+    const hitsBefore = pages.hits('/next');
+    assert.match(String(await otherPage.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
+    assert.equal(pages.hits('/next'), hitsBefore, 'no request bypasses a failed proxy');
     const [told] = await waitForSessionEvent(server, id, 'proxy.failed');
     assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
 test('a create, a page load and the opening of a tunnel wait for a slow proxy', async () => {
-  stallingProxy.holdBack([PROBED, HIDDEN_HOST, NEVER]);
-  const probes = (): number => stallingProxy.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
-  const before = probes();
-  const created = server.createSession({ keepAlive: true, proxies: [external(stallingProxy)] });
-  await eventually('the proxy to be probed', () => probes() > before);
-  stallingProxy.holdBack([HIDDEN_HOST, NEVER]);
-  const { id, connectUrl } = await created;
+  stallingProxy.holdBack([PROBED_HOST, HIDDEN_HOST, SILENT_HOST]);
+  const countProbes = (): number =>
+    stallingProxy.requests.filter(asked => asked === `connect ${PROBED_HOST}:443`).length;
+  const probesBefore = countProbes();
+  const pendingSession = server.createSession({ keepAlive: true, proxies: [externalRule(stallingProxy)] });
+  await eventually('the proxy to be probed', () => countProbes() > probesBefore);
+  stallingProxy.holdBack([HIDDEN_HOST, SILENT_HOST]);
+  const { id, connectUrl } = await pendingSession;
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
-  const visited = page.goto(hidden);
-  await eventually('the page to be asked for', () => stallingProxy.asked.includes(`http ${HIDDEN_HOST}:${pages.port}`));
-  stallingProxy.holdBack([NEVER]);
-  assert.equal((await visited)?.status(), 200);
-  stallingProxy.holdBack([HIDDEN_HOST, NEVER]);
-  const tunnelled = page.evaluate(`new Promise(done => {
+  const pendingVisit = page.goto(hiddenUrl);
+  await eventually('the page to be asked for', () =>
+    stallingProxy.requests.includes(`http ${HIDDEN_HOST}:${pages.port}`),
+  );
+  stallingProxy.holdBack([SILENT_HOST]);
+  assert.equal((await pendingVisit)?.status(), 200);
+  stallingProxy.holdBack([HIDDEN_HOST, SILENT_HOST]);
+  const tunnelMessage = page.evaluate(`new Promise(done => {
     const socket = new WebSocket('ws://' + location.host + '/ws');
     socket.onopen = () => socket.send('hello');
     socket.onmessage = ({ data }) => done(data);
     socket.onerror = () => done('failed');
   })`);
   await eventually('a tunnel to be asked for', () =>
-    stallingProxy.asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`),
+    stallingProxy.requests.includes(`connect ${HIDDEN_HOST}:${pages.port}`),
   );
-  stallingProxy.holdBack([NEVER]);
-  assert.equal(await tunnelled, 'HELLO');
-  assert.deepEqual(await eventsOf(server, id, 'proxy.failed'), []);
+  stallingProxy.holdBack([SILENT_HOST]);
+  assert.equal(await tunnelMessage, 'HELLO');
+  assert.deepEqual(await listEvents(server, id, 'proxy.failed'), []);
   await browser.close();
   await server.release(id);
 });
@@ -356,15 +359,15 @@ test('when a proxy never responds for a host name, only the request to it fails 
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await waitForSessionEvent(server, stalledSession.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
-  assert.equal((await stalledPage?.goto(hidden))?.status(), 200);
+  assert.equal((await stalledPage?.goto(hiddenUrl))?.status(), 200);
   assert.equal((await server.read(stalledSession.id)).status, 'RUNNING');
   await stalledBrowser.close();
   await server.release(stalledSession.id);
 });
 
 test('when a proxy aborts a response body, the request of the page fails but the session continues', () =>
-  withSession([external(stallingProxy)], async (page, { id }) => {
-    await page.goto(hidden);
+  withSession([externalRule(stallingProxy)], async (page, { id }) => {
+    await page.goto(hiddenUrl);
     pages.set('/endless', (_, response) => {
       response.writeHead(200, { 'content-length': String(1024 ** 3) });
       response.write(Buffer.alloc(1024 ** 2));
@@ -378,28 +381,28 @@ test('when a proxy aborts a response body, the request of the page fails but the
     stallingProxy.dropConnections();
     await page.waitForFunction(`document.title !== 'begun'`);
     assert.match(await page.title(), /TypeError/);
-    assert.equal((await page.goto(hidden))?.status(), 200);
+    assert.equal((await page.goto(hiddenUrl))?.status(), 200);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
 test('when the web server aborts a response body, the request of the page fails but the session continues', () =>
-  withSession([external(socksProxy)], async page => {
-    await page.goto(hidden);
+  withSession([externalRule(socksProxy)], async page => {
+    await page.goto(hiddenUrl);
     pages.set('/half', (_, response) => {
       response.writeHead(200, { 'content-length': '1000' });
       response.write('half', () => response.destroy());
     });
     const half = `fetch('/half').then(answer => answer.text()).then(() => 'whole', String)`;
     assert.match(String(await page.evaluate(half)), /TypeError/);
-    assert.equal((await page.goto(hidden))?.status(), 200);
+    assert.equal((await page.goto(hiddenUrl))?.status(), 200);
   }));
 
 test('an adopted session continues to use its proxies, and no secret is stored or shown in plain text', async () => {
-  const session = await server.createSession({ keepAlive: true, proxies: [external(httpProxy)] });
+  const session = await server.createSession({ keepAlive: true, proxies: [externalRule(httpProxy)] });
   await server.restart();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
-  assert.equal((await page?.goto(hidden))?.status(), 200);
+  assert.equal((await page?.goto(hiddenUrl))?.status(), 200);
   const { proxyBytes } = await server.read(session.id);
   await server.restart('SIGTERM');
   assert.ok(proxyBytes > 0 && (await server.read(session.id)).proxyBytes >= proxyBytes);
@@ -408,7 +411,7 @@ test('an adopted session continues to use its proxies, and no secret is stored o
   const seen = [
     ...server.log(),
     JSON.stringify(await server.read(session.id)),
-    JSON.stringify(await eventsOf(server, session.id)),
+    JSON.stringify(await listEvents(server, session.id)),
     ...commandLines(),
   ];
   for (const secret of secrets)

@@ -83,9 +83,9 @@ test('a browser context has separate cookies, and is removed when it is closed',
     const page = await context.newPage();
     await page.goto(pages.a);
     await page.evaluate("document.cookie = 'who=me'");
-    const outside = await browser.newPage();
-    await outside.goto(pages.a);
-    assert.equal(await outside.evaluate('document.cookie'), '');
+    const outsidePage = await browser.newPage();
+    await outsidePage.goto(pages.a);
+    assert.equal(await outsidePage.evaluate('document.cookie'), '');
     await context.close();
     assert.equal(browser.browserContexts().length, 1);
   }));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
+import { fetchFilm, listRecordingFiles, listReplays, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -14,7 +14,7 @@ const STORED_MS = 60_000;
 
 const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
-const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
+const downloadsPath = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
 test('replays and files are available for 31 days, and later requests report that the recording has expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
@@ -22,42 +22,42 @@ test('replays and files are available for 31 days, and later requests report tha
     existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')),
   );
   for (const method of ['GET', 'POST']) {
-    const early = await server.api(method, downloads(id));
+    const early = await server.api(method, downloadsPath(id));
     assert.deepEqual([early.status, early.body.code], [409, 'session_not_ended']);
   }
   await server.release(id);
   await server.waitUntilEnded(id);
-  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
-  await fetchFilm(whole);
+  const playlist = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
+  await fetchFilm(playlist);
   assert.equal((await requestFiles(server, id)).status, 202);
   const [file] = await eventually(
     'the file',
-    () => filesOf(server, id),
+    () => listRecordingFiles(server, id),
     ([one]) => one?.status === 'COMPLETED',
     STORED_MS,
   );
-  assert.ok(stored(id).length >= 3, 'init, segments and file');
+  assert.ok(storedObjectsOf(id).length >= 3, 'init, segments and file');
   await server.advance(30 * DAY_MS);
-  assert.equal((await replaysOf(server, id)).length, 1);
+  assert.equal((await listReplays(server, id)).length, 1);
   await server.advance(DAY_MS + 60_000);
   for (const method of ['GET', 'POST']) {
-    const late = await server.api(method, downloads(id));
+    const late = await server.api(method, downloadsPath(id));
     assert.deepEqual([late.status, late.body.code], [410, 'recording_expired']);
   }
   for (const tail of ['replays', 'replays/0']) {
     const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);
     assert.deepEqual([status, body.message, body.details], [404, 'Replay not found', { reason: 'expired' }]);
   }
-  await server.eventuallyHourly('the recording to be deleted', () => stored(id).length === 0);
+  await server.eventuallyHourly('the recording to be deleted', () => storedObjectsOf(id).length === 0);
   assert.notEqual((await fetch(file?.downloadUrl ?? '')).status, 200);
-  assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
+  assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)?.[1] ?? '')).status, 200);
 });
 
 test('a request for the recording of a session that does not exist returns 404', async () => {
-  const { status, body } = await server.api('POST', downloads('0190a000-0000-7000-8000-000000000001'));
+  const { status, body } = await server.api('POST', downloadsPath('0190a000-0000-7000-8000-000000000001'));
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
 /** The stored objects of the session's recording. */
-const stored = (id: string): string[] =>
+const storedObjectsOf = (id: string): string[] =>
   filesUnder(join(server.dataDir, 'artifacts', 'objects')).filter(path => path.includes(join(id, 'recording')));

@@ -7,7 +7,7 @@ import HLS from 'hls-parser';
 import { CdpClient } from '../harness/cdp.ts';
 import { durationOf, framesOf, isSimilarColour } from '../harness/film.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
+import { fetchFilm, listRecordingFiles, listReplays, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -39,36 +39,37 @@ const server = await startServer({ pages });
 test('a one-minute recording has the exact duration, and shows each frame at its exact time', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
-  const asked = Date.now();
+  const createStartMs = Date.now();
   const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/clock` });
-  const created = Date.now();
-  await setTimeout(MINUTE_MS - (Date.now() - asked));
-  const closing = Date.now();
+  const createdMs = Date.now();
+  await setTimeout(MINUTE_MS - (Date.now() - createStartMs));
+  const closeStartMs = Date.now();
   await client.send('Target.closeTarget', { targetId });
-  const closed = Date.now();
+  const closedMs = Date.now();
   await server.release(id);
   await server.waitUntilEnded(id);
-  const whole = await waitForPlaylist(server, id, '1', text => text.includes('ENDLIST'));
-  const parsed = HLS.parse(whole);
-  assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
-  const page = (await replaysOf(server, id)).find(({ pageId }) => pageId === '1');
+  const playlist = await waitForPlaylist(server, id, '1', text => text.includes('ENDLIST'));
+  const parsedPlaylist = HLS.parse(playlist);
+  assert.ok(!parsedPlaylist.isMasterPlaylist && parsedPlaylist.endlist);
+  const page = (await listReplays(server, id)).find(({ pageId }) => pageId === '1');
   const listedMs = (page?.endTimeMs ?? 0) - (page?.startTimeMs ?? 0);
-  const isAsLong = listedMs > closing - created - TOLERANCE_MS && listedMs < closed - asked + TOLERANCE_MS;
-  assert.ok(isAsLong, `${listedMs} of ${closing - created} to ${closed - asked}`);
-  const playedMs = parsed.segments.reduce((sum, { duration }) => sum + duration * 1_000, 0);
+  const isExpectedLength =
+    listedMs > closeStartMs - createdMs - TOLERANCE_MS && listedMs < closedMs - createStartMs + TOLERANCE_MS;
+  assert.ok(isExpectedLength, `${listedMs} of ${closeStartMs - createdMs} to ${closedMs - createStartMs}`);
+  const playedMs = parsedPlaylist.segments.reduce((sum, { duration }) => sum + duration * 1_000, 0);
   assert.equal(Math.round(playedMs), listedMs);
   await requestFiles(server, id);
   const files = await eventually(
     'the files',
-    () => filesOf(server, id),
+    () => listRecordingFiles(server, id),
     list => list.every(({ status }) => status === 'COMPLETED'),
     STORED_MS,
   );
   const file = files.find(({ pageId }) => pageId === '1');
   const film = Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
   assert.equal(Math.round(durationOf(film) * 1_000), listedMs);
-  const startedMs = parsed.segments[0]?.programDateTime?.getTime() ?? 0;
-  for (const bytes of [film, await fetchFilm(whole)]) assertTimes(bytes, startedMs, closing);
+  const startedMs = parsedPlaylist.segments[0]?.programDateTime?.getTime() ?? 0;
+  for (const bytes of [film, await fetchFilm(playlist)]) assertTimes(bytes, startedMs, closeStartMs);
 });
 
 /** Asserts that each colour is visible in the middle of its step, soon after its start and shortly before its end. */

@@ -9,13 +9,13 @@ import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { colourOf, durationOf, framesOf, isSimilarColour, timesOf } from '../harness/film.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
-import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
+import { fetchFilm, listRecordingFiles, listReplays, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const COLOURS = [
@@ -79,54 +79,57 @@ function assertAppended(before: string, after: string): void {
 }
 
 test('the recording of a session can be watched while the session is running, and is accurate after its end', async () => {
-  const asked = Date.now();
+  const createStartMs = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
-  const navigated = Date.now();
-  const early = await waitForPlaylist(server, id, '0', () => true);
-  assert.match(early, /PLAYLIST-TYPE:EVENT/);
-  assert.doesNotMatch(early, /ENDLIST/);
-  const running = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
-  assert.deepEqual([running.status, running.body.code], [409, 'session_not_ended']);
-  assert.match(running.body.message, /Release it, and send the request again once it has ended/);
-  const [live] = await replaysOf(server, id);
+  const navigatedMs = Date.now();
+  const earlyPlaylist = await waitForPlaylist(server, id, '0', () => true);
+  assert.match(earlyPlaylist, /PLAYLIST-TYPE:EVENT/);
+  assert.doesNotMatch(earlyPlaylist, /ENDLIST/);
+  const refusal = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
+  assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_ended']);
+  assert.match(refusal.body.message, /Release it, and send the request again once it has ended/);
+  const [live] = await listReplays(server, id);
   assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
-  const later = await waitForPlaylist(server, id, '0', text => text.length > early.length);
-  assertAppended(early, later);
-  const painted = await waitForPaintTimes(client, page);
+  const laterPlaylist = await waitForPlaylist(server, id, '0', text => text.length > earlyPlaylist.length);
+  assertAppended(earlyPlaylist, laterPlaylist);
+  const paintTimes = await waitForPaintTimes(client, page);
   await waitForPictureIn(id, COLOURS[2]);
   await client.close();
   const releaseStartMs = Date.now();
-  const { endedAt } = await released(id);
-  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
-  assertAppended(later, whole.replace(':VOD', ':EVENT'));
-  const parsed = HLS.parse(whole);
-  assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
-  const film = await fetchFilm(whole);
-  const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
+  const { endedAt } = await releaseAndWait(id);
+  const playlist = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
+  assertAppended(laterPlaylist, playlist.replace(':VOD', ':EVENT'));
+  const parsedPlaylist = HLS.parse(playlist);
+  assert.ok(!parsedPlaylist.isMasterPlaylist && parsedPlaylist.endlist);
+  const film = await fetchFilm(playlist);
+  const seconds = parsedPlaylist.segments.reduce((sum, { duration }) => sum + duration, 0);
   // The page was opened during the create and closed during the release, at unknown times.
-  const [min, max] = [(releaseStartMs - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
+  const [min, max] = [(releaseStartMs - navigatedMs) / 1000, (Date.parse(endedAt ?? '') - createStartMs) / 1000];
   assert.ok(seconds > min - 1 && seconds < max + 1, `${seconds} of ${min} to ${max}`);
-  assertSteps(film, painted);
-  await assertFile(id, seconds, painted);
+  assertSteps(film, paintTimes);
+  await assertFile(id, seconds, paintTimes);
 });
 
-async function assertFile(id: string, seconds: number, painted: readonly number[]): Promise<void> {
+async function assertFile(id: string, seconds: number, paintTimes: readonly number[]): Promise<void> {
   assert.deepEqual(
-    (await filesOf(server, id)).map(({ status }) => status),
+    (await listRecordingFiles(server, id)).map(({ status }) => status),
     ['NOT_REQUESTED'],
   );
-  const asked = await requestFiles(server, id);
-  assert.deepEqual([asked.status, asked.body], [202, { downloads: [{ pageId: '0', status: 'PENDING' }] }]);
+  const filesResponse = await requestFiles(server, id);
+  assert.deepEqual(
+    [filesResponse.status, filesResponse.body],
+    [202, { downloads: [{ pageId: '0', status: 'PENDING' }] }],
+  );
   const [file] = await eventually(
     'the file',
-    () => filesOf(server, id),
+    () => listRecordingFiles(server, id),
     ([one]) => one?.status === 'COMPLETED',
     60_000,
   );
-  const [ready] = await eventsOf(server, id, 'recording.ready');
+  const [ready] = await listEvents(server, id, 'recording.ready');
   assert.deepEqual(ready?.detail, { pageId: '0', size: file?.size });
   const response = await fetch(file?.downloadUrl ?? '');
   assert.equal(response.headers.get('content-length'), String(file?.size));
@@ -134,21 +137,24 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
   const film = Buffer.from(await response.arrayBuffer());
   assert.equal(film.toString('latin1', 36, 40), 'moov', 'the index comes first');
   assert.equal(durationOf(film).toFixed(3), seconds.toFixed(3));
-  assertSteps(film, painted);
+  assertSteps(film, paintTimes);
   const part = await fetch(file?.downloadUrl ?? '', { headers: { range: 'bytes=10-19' } });
   assert.equal(part.status, 206);
   assert.ok(Buffer.from(await part.arrayBuffer()).equals(film.subarray(10, 20)));
 }
 
 /** Asserts that each colour is shown for as long as the page painted it. */
-function assertSteps(film: Buffer, painted: readonly number[]): void {
+function assertSteps(film: Buffer, paintTimes: readonly number[]): void {
   const frames = framesOf(film);
   const starts = COLOURS.map(colour => frames.find(frame => isSimilarColour(frame.colour, colour))?.at);
   for (const [index, at] of starts.entries()) {
     assert.ok(at !== undefined, `${COLOURS[index]} in ${JSON.stringify(frames)}`);
-    const [before, paintedAt, paintedBefore] = [starts[index - 1], painted[index], painted[index - 1]];
+    const [before, paintedAt, paintedBefore] = [starts[index - 1], paintTimes[index], paintTimes[index - 1]];
     if (before === undefined || paintedAt === undefined || paintedBefore === undefined) continue;
-    assert.ok(Math.abs(at - before - (paintedAt - paintedBefore)) < LATE_S, JSON.stringify({ starts, painted }));
+    assert.ok(
+      Math.abs(at - before - (paintedAt - paintedBefore)) < LATE_S,
+      JSON.stringify({ starts, painted: paintTimes }),
+    );
   }
   const times = timesOf(film);
   assert.deepEqual(
@@ -161,14 +167,14 @@ test('the replays and files of a session include all pages right after its relea
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('the session has no browser context');
-  const opened = [context.pages()[0], await context.newPage(), await context.newPage()];
-  for (const [number, page] of opened.entries()) {
+  const openedPages = [context.pages()[0], await context.newPage(), await context.newPage()];
+  for (const [number, page] of openedPages.entries()) {
     await page?.goto(`${pages.url}/steps`);
     await page?.waitForFunction(() => 'painted' in globalThis);
     await waitForRecording(id, number);
   }
   await server.release(id);
-  const asked = await eventually(
+  const filesResponse = await eventually(
     'files to be made',
     async () => {
       const response = await requestFiles(server, id);
@@ -183,9 +189,9 @@ test('the replays and files of a session include all pages right after its relea
     ({ status }) => status === 202,
   );
   const named = ['0', '1', '2'].map(pageId => ({ pageId, status: 'PENDING' }));
-  assert.deepEqual(asked.body, { downloads: named });
+  assert.deepEqual(filesResponse.body, { downloads: named });
   assert.deepEqual(
-    (await replaysOf(server, id)).map(({ pageId }) => pageId),
+    (await listReplays(server, id)).map(({ pageId }) => pageId),
     ['0', '1', '2'],
   );
   const one = await server.createSession({ keepAlive: true });
@@ -202,7 +208,7 @@ test('the replays and files of a session include all pages right after its relea
   assert.ok(replays.body.pageCount === 1 || replays.body.status === 'pending', replays.text);
 });
 
-async function released(id: string): Promise<Session> {
+async function releaseAndWait(id: string): Promise<Session> {
   await server.release(id);
   return server.waitUntilEnded(id);
 }
@@ -213,11 +219,11 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
   await waitForPlaylist(server, id, '0', () => true);
-  const ending = waitForPaintTimes(client, page).then(() => released(id));
+  const ending = waitForPaintTimes(client, page).then(() => releaseAndWait(id));
   const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), ending]);
   await client.close().catch(() => {});
   assert.deepEqual(seen.errors, []);
-  assert.ok(seen.ended);
+  assert.ok(seen.endEvent);
   assert.ok(isSimilarColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
@@ -225,10 +231,10 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
-  const opened = page?.waitForEvent('popup');
+  const popupEvent = page?.waitForEvent('popup');
   await page?.goto(`${pages.url}/`);
   await page?.evaluate("void window.open('/green')");
-  const popup = await opened;
+  const popup = await popupEvent;
   const context = await browser.newContext();
   const own = await context.newPage();
   await own.goto(`${pages.url}/green`);
@@ -242,7 +248,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   await server.waitUntilEnded(id);
   await eventually(
     'all pages',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     list => list.length === 3,
     60_000,
   );
@@ -250,7 +256,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   for (const pageId of ['0', '1', '2'])
     films.set(pageId, await fetchFilm(await waitForPlaylist(server, id, pageId, text => text.includes('ENDLIST'))));
   // The times are final only when everything is stored.
-  const replays = await replaysOf(server, id);
+  const replays = await listReplays(server, id);
   assert.deepEqual(
     replays.map(({ pageId }) => pageId),
     ['0', '1', '2'],
@@ -270,7 +276,7 @@ test('a session with recording disabled stores nothing and reports that recordin
   const { id } = await server.createSession({ recordSession: false, browserSettings: { recordSession: false } });
   await new Promise(resolve => setTimeout(resolve, 1_000));
   assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
-  await released(id);
+  await releaseAndWait(id);
   const replays = await server.api('GET', `/v1/browsers/sessions/${id}/replays`);
   assert.deepEqual([replays.status, replays.body.message], [404, 'Replay not found']);
   assert.deepEqual(replays.body.details, { reason: 'disabled' });
@@ -286,20 +292,24 @@ test('replays and recording files require the browsers:files scope', async () =>
   const session = `/v1/browsers/sessions/${id}`;
   const path = `${session}/recording/downloads`;
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
-  const token = await ownerToken(server);
+  const token = await createOwnerToken(server);
   for (const [scope, code, replayCode] of [
     ['browsers:files', 'session_not_ended', 'replay_not_found'],
     ['browsers:read', 'permission_denied', 'permission_denied'],
     ['browsers:write', 'permission_denied', 'permission_denied'],
   ]) {
     const body = { name: `only ${scope}`, scopes: [scope] };
-    const issued = await server.api<{ key: string }>('POST', keys, { key: token, body });
+    const keyResponse = await server.api<{ key: string }>('POST', keys, { key: token, body });
     for (const method of ['GET', 'POST'])
-      assert.equal((await server.api(method, path, { key: issued.body.key })).body.code, code, `${method} ${scope}`);
-    for (const replay of [`${session}/replays`, `${session}/replays/7`])
-      assert.equal((await server.api('GET', replay, { key: issued.body.key })).body.code, replayCode, scope);
+      assert.equal(
+        (await server.api(method, path, { key: keyResponse.body.key })).body.code,
+        code,
+        `${method} ${scope}`,
+      );
+    for (const replayPath of [`${session}/replays`, `${session}/replays/7`])
+      assert.equal((await server.api('GET', replayPath, { key: keyResponse.body.key })).body.code, replayCode, scope);
   }
-  await released(id);
+  await releaseAndWait(id);
 });
 
 test('requests for recordings with a wrong credential or page, or above the rate limit, are refused', async () => {
@@ -308,24 +318,24 @@ test('requests for recordings with a wrong credential or page, or above the rate
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
   await eventually(
     'a picture to be taken',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     list => list.length > 0,
     60_000,
   );
   await client.close();
   const path = `/v1/browsers/sessions/${id}`;
-  const picture = (options?: ApiOptions) => server.api('GET', `${path}/picture`, options);
+  const requestPicture = (options?: ApiOptions) => server.api('GET', `${path}/picture`, options);
   const jpeg = async (): Promise<boolean> => isJpeg(await (await fetchAsAgent(`${path}/picture`)).bytes());
   assert.ok(await jpeg());
-  assert.equal((await picture({ key: null })).status, 401);
-  assert.equal((await picture({ key: await keyOfOtherApplication(server) })).status, 404);
+  assert.equal((await requestPicture({ key: null })).status, 401);
+  assert.equal((await requestPicture({ key: await createForeignKey(server) })).status, 404);
   assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
   assert.equal((await server.api('GET', `${path}/replays/x`)).status, 400);
   assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);
-  await released(id);
+  await releaseAndWait(id);
   await eventually(
     'a part of the recording to be stored',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     list => list.length > 0,
     60_000,
   );
@@ -333,9 +343,9 @@ test('requests for recordings with a wrong credential or page, or above the rate
   const statuses: number[] = [];
   for (let turn = 0; turn < 7; turn++) statuses.push((await requestFiles(server, id)).status);
   assert.ok(statuses.includes(429), statuses.join());
-  const foreign = '0190a000-0000-7000-8000-000000000001';
+  const unknownId = '0190a000-0000-7000-8000-000000000001';
   for (const tail of ['replays', 'replays/0', 'recording/downloads'])
-    assert.equal((await server.api('GET', `/v1/browsers/sessions/${foreign}/${tail}`)).status, 404);
+    assert.equal((await server.api('GET', `/v1/browsers/sessions/${unknownId}/${tail}`)).status, 404);
 });
 
 const fetchAsAgent = (path: string): Promise<Response> =>
@@ -357,12 +367,12 @@ test('Chromium reports the first paint of a page, including when a script fills 
     const channel = String(sessionId);
     await client.send('Page.enable', {}, channel);
     await client.send('Page.setLifecycleEventsEnabled', { enabled: true }, channel);
-    const painted = client.event(
+    const paintEvent = client.waitForEvent(
       'Page.lifecycleEvent',
       event => event.sessionId === channel && event.params?.name === 'firstPaint',
     );
     await client.send(method, params, channel);
-    await painted;
+    await paintEvent;
   }
   await client.close();
   await server.release(id);

@@ -8,7 +8,7 @@ import type { HttpResult } from '../harness/http.ts';
 import { startServer } from '../harness/server.ts';
 
 const MINUTE_MS = 60_000;
-const AT_ONCE = 20;
+const REQUESTS_AT_ONCE = 20;
 
 const server = await startServer({
   clock: 'test',
@@ -25,12 +25,12 @@ const write = () =>
   server.api('POST', '/v1/browsers/contexts', { body: { nothing: 1 }, headers: { prefer: 'handling=strict' } });
 
 /** Sends until the first 429. Returns that refusal and the number of requests that were accepted. */
-async function untilRefused(
+async function sendUntilRefused(
   send: () => Promise<HttpResult<ErrorBody>>,
 ): Promise<{ readonly accepted: number; readonly refusal: HttpResult<ErrorBody> }> {
   let accepted = 0;
   for (;;) {
-    const responses = await Promise.all(Array.from({ length: AT_ONCE }, send));
+    const responses = await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, send));
     const refusal = responses.find(({ status }) => status === 429);
     accepted += responses.filter(({ status }) => status !== 429).length;
     if (refusal) return { accepted, refusal };
@@ -38,7 +38,7 @@ async function untilRefused(
 }
 
 test('reads above the rate limit are refused with the limit in the error, until the bucket is refilled', async () => {
-  const { accepted, refusal } = await untilRefused(read);
+  const { accepted, refusal } = await sendUntilRefused(read);
   assert.ok(accepted >= 600, `${accepted} reads`);
   const { code, message, details } = refusal.body;
   assert.equal(code, 'rate_limited');
@@ -50,11 +50,11 @@ test('reads above the rate limit are refused with the limit in the error, until 
   assert.equal(refusal.headers['x-ratelimit-remaining'], '0');
   assert.equal(refusal.headers['x-ratelimit-reset'], '1');
   await server.advance(MINUTE_MS);
-  assert.ok((await untilRefused(read)).accepted >= 600);
+  assert.ok((await sendUntilRefused(read)).accepted >= 600);
 });
 
 test('writes have their own limit, which does not apply to creating and releasing sessions', async () => {
-  const { accepted, refusal } = await untilRefused(write);
+  const { accepted, refusal } = await sendUntilRefused(write);
   assert.ok(accepted >= 120, `${accepted} writes`);
   assert.ok(accepted < 600, `${accepted} writes`);
   assert.equal(refusal.body.details?.name, 'writesPerMinute');

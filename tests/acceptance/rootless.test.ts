@@ -8,11 +8,11 @@ import { CdpClient } from '../harness/cdp.ts';
 import { makeOrdinaryUser } from '../harness/ordinary-user.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { browserOf, processesOf } from '../harness/session-processes.ts';
+import { browserProcessOf, processesOf } from '../harness/session-processes.ts';
 
 const pages = await openPages();
 /** A web server on a port that sessions cannot reach. */
-const closed = await openPages();
+const forbiddenPages = await openPages();
 const user = makeOrdinaryUser();
 const server = await startServer({ user, pages });
 
@@ -39,8 +39,8 @@ test('a session loads pages, and cannot open forbidden addresses or files', asyn
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(pages.a);
   assert.equal(await page?.title(), 'Home');
-  const refused = await page?.goto(closed.url);
-  assert.equal(refused?.status(), 403, 'addresses that the operator did not allow are refused');
+  const refusal = await page?.goto(forbiddenPages.url);
+  assert.equal(refusal?.status(), 403, 'addresses that the operator did not allow are refused');
   await assert.rejects(async () => page?.goto('file:///etc/passwd'), /refused/);
   await browser.close();
   await server.release(session.id);
@@ -49,7 +49,7 @@ test('a session loads pages, and cannot open forbidden addresses or files', asyn
 
 test('the browser of a session has its own namespaces, and all of its processes run as the user of the server', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const { pid } = browserOf(session.id);
+  const { pid } = browserProcessOf(session.id);
   for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
     assert.notEqual(readlinkSync(`/proc/${pid}/ns/${kind}`), readlinkSync(`/proc/${server.pid}/ns/${kind}`), kind);
   // Processes that have ended since the list was made are ignored.
@@ -62,14 +62,14 @@ test('the browser of a session has its own namespaces, and all of its processes 
 
 test('a page is unchanged after the server is killed and restarted', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const before = await CdpClient.connect(session.connectUrl);
-  const page = await before.attachToPage();
-  await before.send('Page.navigate', { url: `${pages.a}/next` }, page);
-  await before.evaluate('globalThis.kept = 7', page);
+  const clientBefore = await CdpClient.connect(session.connectUrl);
+  const page = await clientBefore.attachToPage();
+  await clientBefore.send('Page.navigate', { url: `${pages.a}/next` }, page);
+  await clientBefore.evaluate('globalThis.kept = 7', page);
   await server.restart('SIGKILL');
-  const after = await CdpClient.connect(session.connectUrl);
-  assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
-  await after.close();
+  const clientAfter = await CdpClient.connect(session.connectUrl);
+  assert.equal(await clientAfter.evaluate('globalThis.kept', await clientAfter.attachToPage()), 7);
+  await clientAfter.close();
   await server.release(session.id);
   await server.waitUntilSettled();
 });

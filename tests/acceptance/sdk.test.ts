@@ -12,14 +12,15 @@ import { eventually } from '../harness/until.ts';
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
 const proxy = await openCountingProxy(server.url);
 
-const clientAt = (path: string): Browserbase => new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
-const sdk = clientAt('');
+const createClient = (path: string): Browserbase =>
+  new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
+const sdk = createClient('');
 
-const creates = (asked: readonly RecordedRequest[]): RecordedRequest[] =>
+const createsOf = (asked: readonly RecordedRequest[]): RecordedRequest[] =>
   asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
 
 /** Returns the error of a call, and how often the call was sent. */
-async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
+async function waitForRefusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
   proxy.takeRequests();
   try {
     await call;
@@ -31,30 +32,30 @@ async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; t
 }
 
 for (const path of ['', '/', '/v1/browsers']) {
-  const client = clientAt(path);
+  const client = createClient(path);
 
   test(`the SDK creates, reads, finds and releases a session with the base address ${path || 'of the server'}`, async () => {
     const run = crypto.randomUUID();
-    const created = await client.sessions.create({ userMetadata: { run } });
-    assert.equal(created.status, 'RUNNING');
-    assert.equal(created.projectId, server.applicationId);
-    assert.match(created.connectUrl, /^ws:/);
-    assert.ok(created.signingKey);
-    assert.equal(created.region, 'us-west-2', 'a region that the client knows');
-    const read = await client.sessions.retrieve(created.id);
-    assert.equal(read.connectUrl, created.connectUrl);
+    const session = await client.sessions.create({ userMetadata: { run } });
+    assert.equal(session.status, 'RUNNING');
+    assert.equal(session.projectId, server.applicationId);
+    assert.match(session.connectUrl, /^ws:/);
+    assert.ok(session.signingKey);
+    assert.equal(session.region, 'us-west-2', 'a region that the client knows');
+    const read = await client.sessions.retrieve(session.id);
+    assert.equal(read.connectUrl, session.connectUrl);
     const found = await client.sessions.list({ q: `user_metadata['run']:'${run}'` });
     assert.deepEqual(
       found.map(({ id }) => id),
-      [created.id],
+      [session.id],
     );
-    assert.ok((await client.sessions.list({ status: 'RUNNING' })).some(({ id }) => id === created.id));
-    const released = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
+    assert.ok((await client.sessions.list({ status: 'RUNNING' })).some(({ id }) => id === session.id));
+    const released = await client.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
     assert.equal(released.status, 'COMPLETED');
     assert.ok(released.endedAt);
-    assert.deepEqual(await client.sessions.recording.retrieve(created.id), [], 'what it replaced is elsewhere');
-    const again = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
-    assert.equal(again.status, 'COMPLETED', 'a repeated release succeeds');
+    assert.deepEqual(await client.sessions.recording.retrieve(session.id), [], 'what it replaced is elsewhere');
+    const secondRelease = await client.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
+    assert.equal(secondRelease.status, 'COMPLETED', 'a repeated release succeeds');
   });
 }
 
@@ -104,7 +105,7 @@ test('the SDK treats a time limit without other fields as a request option, so t
   // The SDK uses `timeout` as its own time limit in milliseconds. With a smaller number, a cold start on a busy machine
   // would time out.
   const session = await sdk.sessions.create({ timeout: 21_600 });
-  assert.deepEqual([...new Set(creates(proxy.takeRequests()).map(({ body }) => body))], ['{}']);
+  assert.deepEqual([...new Set(createsOf(proxy.takeRequests()).map(({ body }) => body))], ['{}']);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
   await releaseAll();
 });
@@ -117,17 +118,17 @@ async function releaseAll(): Promise<void> {
 test('the SDK sends a refused write only once, and its error contains the message of the refusal', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
-  const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
-  assert.equal(ended.error.status, 409);
-  assert.match(ended.error.message, /not running/);
-  assert.equal(ended.times, 1);
-  const bad = await refusal(sdk.sessions.create({ userMetadata: { list: [] } }));
+  const updateRefusal = await waitForRefusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
+  assert.equal(updateRefusal.error.status, 409);
+  assert.match(updateRefusal.error.message, /not running/);
+  assert.equal(updateRefusal.times, 1);
+  const bad = await waitForRefusal(sdk.sessions.create({ userMetadata: { list: [] } }));
   assert.equal(bad.error.status, 400);
   assert.match(bad.error.message, /userMetadata\.list/);
   assert.equal(bad.times, 1);
-  const guarded = await refusal(sdk.sessions.create({ proxies: true }));
-  assert.equal(guarded.error.status, 422);
-  assert.equal(guarded.times, 1);
+  const proxyRefusal = await waitForRefusal(sdk.sessions.create({ proxies: true }));
+  assert.equal(proxyRefusal.error.status, 422);
+  assert.equal(proxyRefusal.times, 1);
 });
 
 test('when no slot is free, the SDK retries the create request after the given time, and succeeds once a slot is free', async () => {
@@ -140,17 +141,17 @@ test('when no slot is free, the SDK retries the create request after the given t
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refused create', () => seen.push(...proxy.takeRequests()) > 0);
   assert.deepEqual(
-    creates(seen).map(({ status }) => status),
+    createsOf(seen).map(({ status }) => status),
     [503],
   );
   await server.release(first.id);
   assert.equal((await third).status, 'RUNNING');
-  seen.push(...creates(proxy.takeRequests()));
+  seen.push(...createsOf(proxy.takeRequests()));
   // On a busy machine the slot may be free only after the retry, and then the SDK retries again.
-  const told = creates(seen).map(({ status }) => status);
+  const told = createsOf(seen).map(({ status }) => status);
   assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
   assert.deepEqual(
-    creates(seen).map(({ headers }) => headers['x-stainless-retry-count']),
+    createsOf(seen).map(({ headers }) => headers['x-stainless-retry-count']),
     told.map((_, index) => String(index)),
   );
   await server.release(second.id);
@@ -159,7 +160,7 @@ test('when no slot is free, the SDK retries the create request after the given t
 
 test('a wrong key is refused with a message that the SDK shows', async () => {
   const client = new Browserbase({ apiKey: 'bak_wrong', baseURL: proxy.url });
-  const { error, times } = await refusal(client.sessions.list());
+  const { error, times } = await waitForRefusal(client.sessions.list());
   assert.equal(error.status, 401);
   assert.match(error.message, /not valid/);
   assert.equal(times, 1);
@@ -177,7 +178,7 @@ test('the SDK reads the application and its usage as a project', async () => {
 });
 
 test("the two calls that Stagehand sends start a session with the caller's key and end the session", async () => {
-  const started = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
+  const startResponse = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
     'POST',
     '/v1/sessions/start',
     {
@@ -188,27 +189,27 @@ test("the two calls that Stagehand sends start a session with the caller's key a
       headers: { 'x-model-api-key': 'sk-very-secret' },
     },
   );
-  assert.equal(started.status, 200);
-  const { sessionId, available } = started.body.data;
+  assert.equal(startResponse.status, 200);
+  const { sessionId, available } = startResponse.body.data;
   assert.equal(available, false);
   assert.deepEqual((await server.read(sessionId)).userMetadata, { from: 'stagehand' });
-  const again = await server.api<typeof started.body>('POST', '/v1/sessions/start', {
+  const secondResponse = await server.api<typeof startResponse.body>('POST', '/v1/sessions/start', {
     body: { browserbaseSessionID: sessionId },
   });
-  assert.equal(again.body.data.sessionId, sessionId);
-  const ended = await server.api('POST', `/v1/sessions/${sessionId}/end`);
-  assert.deepEqual(ended.body, { success: true });
+  assert.equal(secondResponse.body.data.sessionId, sessionId);
+  const endResponse = await server.api('POST', `/v1/sessions/${sessionId}/end`);
+  assert.deepEqual(endResponse.body, { success: true });
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
   assert.ok(!server.log().some(line => line.includes('sk-very-secret')));
 });
 
 test('compatibility paths return 404 if the compatibility mount is disabled', async () => {
-  const native = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_COMPAT: 'off' } });
+  const nativeServer = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_COMPAT: 'off' } });
   for (const path of ['/v1/sessions', '/v1/browsers/v1/sessions', '/v1/projects']) {
-    const { status, body } = await native.api<ErrorBody>('GET', path);
+    const { status, body } = await nativeServer.api<ErrorBody>('GET', path);
     assert.deepEqual([status, body.code], [404, 'route_not_found'], path);
   }
-  assert.equal((await native.api('GET', '/v1/browsers/sessions')).status, 200);
+  assert.equal((await nativeServer.api('GET', '/v1/browsers/sessions')).status, 200);
 });
 
 test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -12,16 +12,16 @@ const pages = await openPages();
 const server = await startServer({ pages });
 
 const session = await server.createSession({ keepAlive: true });
-const other = await server.createSession({ keepAlive: true });
+const otherSession = await server.createSession({ keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 await client.visit(pages.a, page);
 
-const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
+const evaluateInPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
 
 /** Opens a WebSocket from the page and sends one command. Resolves to the response. */
 const sendFromPage = (url: string): Promise<unknown> =>
-  inPage(`new Promise(resolve => {
+  evaluateInPage(`new Promise(resolve => {
     const socket = new WebSocket(${JSON.stringify(url)});
     socket.onopen = () => socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
     socket.onmessage = message => { resolve(JSON.parse(message.data)); socket.close(); };
@@ -40,10 +40,10 @@ test('a page that connects to its own session needs the signing key', async () =
 });
 
 test('a page cannot use the connect address of another session, even with the signing key of that session', async () => {
-  assert.equal(await sendFromPage(other.connectUrl), 'refused');
-  const outside = await CdpClient.connect(other.connectUrl);
-  await outside.send('Browser.getVersion');
-  await outside.close();
+  assert.equal(await sendFromPage(otherSession.connectUrl), 'refused');
+  const outsideClient = await CdpClient.connect(otherSession.connectUrl);
+  await outsideClient.send('Browser.getVersion');
+  await outsideClient.close();
 });
 
 for (const path of [
@@ -56,44 +56,44 @@ for (const path of [
   `${SESSIONS}/${session.id}/connect/json/version`,
 ])
   test(`a page cannot reach other paths of the service: ${path}`, async () => {
-    const before = server.log().length;
-    const status = await inPage(
+    const linesBefore = server.log().length;
+    const status = await evaluateInPage(
       `fetch(${JSON.stringify(`${server.url}${path}?signingKey=${session.signingKey}`)}, { mode: 'no-cors' }).then(answer => answer.text(), () => 'failed')`,
     );
     assert.ok(status === 'failed' || status === '', String(status));
     await client.visit(`${server.url}${path}`, page);
-    const text = String(await inPage('document.body?.innerText ?? ""'));
+    const text = String(await evaluateInPage('document.body?.innerText ?? ""'));
     assert.doesNotMatch(text, /berth_|"status"|Berth \d|webSocketDebuggerUrl|createdAt/);
-    const handled = server
+    const beginLines = server
       .log()
-      .slice(before)
+      .slice(linesBefore)
       .filter(line => line.includes('.begin"'));
-    assert.deepEqual(handled, [], 'no operation saw the request');
+    assert.deepEqual(beginLines, [], 'no operation saw the request');
     await client.visit(pages.a, page);
   });
 
 test('a page cannot use the connect address of another session under other names and spellings of the host', async () => {
   const { port } = new URL(server.url);
-  const { pathname, search } = new URL(other.connectUrl);
+  const { pathname, search } = new URL(otherSession.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
     assert.equal(await sendFromPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
 });
 
 test('a connection by an extension inside the browser does not keep the session alive', async () => {
-  const brief: CreatedSession = await server.createSession();
-  const inside = await CdpClient.connect(brief.connectUrl, {
+  const briefSession: CreatedSession = await server.createSession();
+  const insideClient = await CdpClient.connect(briefSession.connectUrl, {
     origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
   });
-  const outside = await CdpClient.connect(brief.connectUrl);
-  await outside.close();
-  const ended = await server.waitUntilEnded(brief.id);
+  const outsideClient = await CdpClient.connect(briefSession.connectUrl);
+  await outsideClient.close();
+  const ended = await server.waitUntilEnded(briefSession.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
-  assert.equal((await inside.closed()).code, 1000);
+  assert.equal((await insideClient.waitForClose()).code, 1000);
 });
 
 test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
-  await server.release(other.id);
+  await server.release(otherSession.id);
   await server.waitUntilSettled();
 });

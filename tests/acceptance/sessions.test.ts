@@ -110,14 +110,14 @@ test('creating a session applies every supported field, and warns about fields w
   assert.equal(body.keepAlive, true);
   assert.equal(body.region, 'kai');
   assert.deepEqual(body.userMetadata, { run: 'all', nested: { deep: 'value', number: 1, yes: true } });
-  const warned = new Map((body.warnings ?? []).map(({ path, code }) => [path, code]));
-  const inSettings = (code: string, ...names: string[]) =>
+  const warningCodes = new Map((body.warnings ?? []).map(({ path, code }) => [path, code]));
+  const settingWarnings = (code: string, ...names: string[]) =>
     names.map(name => [`browserSettings.${name}`, code] as const);
   assert.deepEqual(
-    [...warned].sort(),
+    [...warningCodes].sort(),
     [
-      ...inSettings('captcha_not_supported', 'solveCaptchas', 'captchaImageSelector', 'captchaInputSelector'),
-      ...inSettings('ignored', 'fingerprint'),
+      ...settingWarnings('captcha_not_supported', 'solveCaptchas', 'captchaImageSelector', 'captchaInputSelector'),
+      ...settingWarnings('ignored', 'fingerprint'),
     ].sort(),
   );
   for (const { message } of body.warnings ?? []) assert.ok(message.length > 10, message);
@@ -159,15 +159,15 @@ test('the warnings of a create list unknown fields at every depth', () =>
   ));
 
 test('a create with an unknown field is refused with 400 and creates no session if the caller asks for strict handling', async () => {
-  const before = (await list('')).body.length;
+  const countBefore = (await list('')).body.length;
   const { status, body } = await create<ErrorBody>({ keepalive: true }, { prefer: 'handling=strict' });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
   assert.match(body.message, /keepalive/);
-  assert.equal((await list('')).body.length, before);
+  assert.equal((await list('')).body.length, countBefore);
 });
 
-const MISPLACED: ReadonlyArray<readonly [path: string, meant: string | undefined, body: object]> = [
+const MISPLACED_FIELDS: ReadonlyArray<readonly [path: string, meant: string | undefined, body: object]> = [
   ['networkPolicy', 'browserSettings.networkPolicy', { networkPolicy: { default: 'deny' } }],
   ['browserSettings.network_policy', 'browserSettings.networkPolicy', { browserSettings: { network_policy: {} } }],
   ['browserSettings.proxies', 'proxies', { browserSettings: { proxies: true } }],
@@ -182,19 +182,19 @@ const MISPLACED: ReadonlyArray<readonly [path: string, meant: string | undefined
   ['browserSettings.networkPolicy.block', undefined, { browserSettings: { networkPolicy: { block: ['a.test'] } } }],
 ];
 
-for (const [path, meant, body] of MISPLACED)
+for (const [path, meant, body] of MISPLACED_FIELDS)
   test(`a create with the misplaced or misspelt field ${path} is refused with 400 and creates nothing`, async () => {
-    const before = (await list('')).body.length;
+    const countBefore = (await list('')).body.length;
     const { status, body: error } = await create<ErrorBody>(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);
     assert.ok(
       error.message.includes(meant ? `There is no field ${path}; did you mean ${meant}?` : path),
       error.message,
     );
-    assert.equal((await list('')).body.length, before);
+    assert.equal((await list('')).body.length, countBefore);
   });
 
-const GUARDS: ReadonlyArray<readonly [string, object]> = [
+const PROTECTIVE_SETTINGS: ReadonlyArray<readonly [string, object]> = [
   ['browserSettings.blockAds', { browserSettings: { blockAds: true } }],
   ['proxies.0', { proxies: true }],
   [
@@ -210,7 +210,7 @@ const GUARDS: ReadonlyArray<readonly [string, object]> = [
   ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
 ];
 
-for (const [field, body] of GUARDS)
+for (const [field, body] of PROTECTIVE_SETTINGS)
   test(`a create with an unavailable setting that would protect the caller is refused: ${JSON.stringify(body)}`, async () => {
     const { status, body: error, headers } = await create<ErrorBody>(body);
     assert.equal(status, 422);
@@ -219,7 +219,7 @@ for (const [field, body] of GUARDS)
     assert.equal(headers['x-should-retry'], 'false');
   });
 
-const BAD: ReadonlyArray<readonly [string, object]> = [
+const INVALID_VALUES: ReadonlyArray<readonly [string, object]> = [
   ['timeout', { timeout: 59 }],
   ['timeout', { timeout: 21_601 }],
   ['timeout', { timeout: 90.5 }],
@@ -239,7 +239,7 @@ const BAD: ReadonlyArray<readonly [string, object]> = [
   ['proxies', { proxies: 'yes' }],
 ];
 
-for (const [path, body] of BAD)
+for (const [path, body] of INVALID_VALUES)
   test(`a create with an invalid value is refused, and the error contains the path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
     const { status, body: error } = await create<ErrorBody>(body);
     assert.equal(status, 400, JSON.stringify(error));
@@ -275,22 +275,22 @@ test('a create with the projectId of another application is refused with 403', a
 });
 
 test('a read of a running session returns its connect address, but a list and an update do not', () =>
-  withSession({ userMetadata: { look: 'here' } }, async created => {
-    const read = await server.read(created.id);
-    assert.equal(read.connectUrl, created.connectUrl);
-    assert.equal(read.signingKey, created.signingKey);
+  withSession({ userMetadata: { look: 'here' } }, async createdSession => {
+    const read = await server.read(createdSession.id);
+    assert.equal(read.connectUrl, createdSession.connectUrl);
+    assert.equal(read.signingKey, createdSession.signingKey);
     assert.deepEqual(read.uploads, []);
     assert.deepEqual(read.warnings, []);
-    const [listed] = (await list(`q=${encodeURIComponent("user_metadata['look']:'here'")}`)).body;
-    const updated = (await update(created.id, {})).body;
-    for (const shown of [listed, updated]) {
-      assert.equal(shown?.id, created.id);
+    const [listedSession] = (await list(`q=${encodeURIComponent("user_metadata['look']:'here'")}`)).body;
+    const updatedSession = (await update(createdSession.id, {})).body;
+    for (const session of [listedSession, updatedSession]) {
+      assert.equal(session?.id, createdSession.id);
       for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl', 'uploads', 'warnings'])
-        assert.ok(!(field in Object(shown)), field);
+        assert.ok(!(field in Object(session)), field);
     }
-    const ended = await server.release(created.id);
-    for (const shown of [ended, await server.read(created.id)])
-      for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
+    const endedSession = await server.release(createdSession.id);
+    for (const session of [endedSession, await server.read(createdSession.id)])
+      for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in session), field);
   }));
 
 test('sessions can be found by strings in their metadata', async () => {
@@ -301,14 +301,14 @@ test('sessions can be found by strings in their metadata', async () => {
   ];
   await Promise.all(made.map(({ id }) => server.release(id)));
   const [first, second] = made.map(({ id }) => id);
-  const found = async (q: string) => (await list(`q=${encodeURIComponent(q)}`)).body.map(({ id }) => id);
-  assert.deepEqual(await found(`user_metadata['mark']:'${mark}'`), [second, first]);
-  assert.deepEqual(await found(`user_metadata['who']['name']:'O\\'Neil\\\\' AND user_metadata['mark']:'${mark}'`), [
+  const findIds = async (q: string) => (await list(`q=${encodeURIComponent(q)}`)).body.map(({ id }) => id);
+  assert.deepEqual(await findIds(`user_metadata['mark']:'${mark}'`), [second, first]);
+  assert.deepEqual(await findIds(`user_metadata['who']['name']:'O\\'Neil\\\\' AND user_metadata['mark']:'${mark}'`), [
     first,
   ]);
-  assert.deepEqual(await found(`user_metadata['mark']:'${mark}' AND user_metadata['count']:'7'`), []);
-  assert.deepEqual(await found(`user_metadata['mark']:'${mark.slice(1)}'`), []);
-  assert.deepEqual(await found(`user_metadata['who']:'other'`), []);
+  assert.deepEqual(await findIds(`user_metadata['mark']:'${mark}' AND user_metadata['count']:'7'`), []);
+  assert.deepEqual(await findIds(`user_metadata['mark']:'${mark.slice(1)}'`), []);
+  assert.deepEqual(await findIds(`user_metadata['who']:'other'`), []);
 });
 
 test('sessions can be found by plain words in the id, the metadata and the end reason', async () => {
@@ -319,18 +319,18 @@ test('sessions can be found by plain words in the id, the metadata and the end r
   ];
   const [first, second] = made.map(({ id }) => id);
   await server.release(first ?? '');
-  const found = async (q: string, more = '') =>
+  const findIds = async (q: string, more = '') =>
     (await list(`q=${encodeURIComponent(q)}${more}`)).body.map(({ id }) => id);
-  assert.deepEqual(await found(mark), [second, first]);
-  assert.deepEqual(await found(`  ${mark.toUpperCase()}  söhne `), [first]);
-  assert.deepEqual(await found(`${mark} who`), [second]);
-  assert.deepEqual(await found(`${mark} released`), [first]);
-  for (const word of ['100%_', '"done"', '\\']) assert.deepEqual(await found(`${mark} ${word}`), [first], word);
+  assert.deepEqual(await findIds(mark), [second, first]);
+  assert.deepEqual(await findIds(`  ${mark.toUpperCase()}  söhne `), [first]);
+  assert.deepEqual(await findIds(`${mark} who`), [second]);
+  assert.deepEqual(await findIds(`${mark} released`), [first]);
+  for (const word of ['100%_', '"done"', '\\']) assert.deepEqual(await findIds(`${mark} ${word}`), [first], word);
   for (const word of ['%', '1_0', 'leased', "'", '{}', '<x>'])
-    assert.ok(!(await found(`${mark} who ${word}`)).length, word);
-  assert.deepEqual(await found(second?.slice(0, 20) ?? '', '&limit=1'), [second]);
-  assert.deepEqual(await found(mark, '&status=RUNNING'), [second]);
-  assert.deepEqual(await found(mark, '&endReason=released,crashed'), [first]);
+    assert.ok(!(await findIds(`${mark} who ${word}`)).length, word);
+  assert.deepEqual(await findIds(second?.slice(0, 20) ?? '', '&limit=1'), [second]);
+  assert.deepEqual(await findIds(mark, '&status=RUNNING'), [second]);
+  assert.deepEqual(await findIds(mark, '&endReason=released,crashed'), [first]);
   assert.equal((await server.api('GET', `${SESSIONS}?endReason=bored`)).status, 400);
   const many = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent('a b c d e f g h i j k')}`);
   assert.deepEqual([many.status, many.body.code], [400, 'invalid_query']);
@@ -351,18 +351,18 @@ test('sessions can be filtered by key and creation time, and a read returns the 
     },
     ...{ maskInputs: 'all', takeover: 'queue', viewport: { width: 900, height: 720 } },
   });
-  const found = async (query: string) => (await list(query)).body.map(one => one.id);
+  const findIds = async (query: string) => (await list(query)).body.map(one => one.id);
   const at = (time: number): string => encodeURIComponent(new Date(time).toISOString());
-  const created = Date.parse(session.createdAt);
-  assert.ok((await found(`keyId=${session.keyId}`)).includes(id));
-  assert.deepEqual(await found(`keyId=${UNKNOWN_ID}`), []);
-  assert.ok((await found(`createdAfter=${at(created)}&createdBefore=${at(created + 1)}`)).includes(id));
-  assert.ok(!(await found(`createdBefore=${at(created)}`)).includes(id));
-  assert.ok(!(await found(`createdAfter=${at(created + 1)}`)).includes(id));
+  const createdAtMs = Date.parse(session.createdAt);
+  assert.ok((await findIds(`keyId=${session.keyId}`)).includes(id));
+  assert.deepEqual(await findIds(`keyId=${UNKNOWN_ID}`), []);
+  assert.ok((await findIds(`createdAfter=${at(createdAtMs)}&createdBefore=${at(createdAtMs + 1)}`)).includes(id));
+  assert.ok(!(await findIds(`createdBefore=${at(createdAtMs)}`)).includes(id));
+  assert.ok(!(await findIds(`createdAfter=${at(createdAtMs + 1)}`)).includes(id));
   for (const unreadable of ['2016-12-31T23:59:60Z', '2026-09-24T10:15:30Z[UTC]']) {
-    const refused = await server.api('GET', `${SESSIONS}?createdAfter=${encodeURIComponent(unreadable)}`);
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
-    assert.match(refused.body.message, /a time like/);
+    const refusal = await server.api('GET', `${SESSIONS}?createdAfter=${encodeURIComponent(unreadable)}`);
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
+    assert.match(refusal.body.message, /a time like/);
   }
   const blank = await server.api('GET', `${SESSIONS}?q=%20`);
   assert.deepEqual([blank.status, blank.body.code], [400, 'invalid_query']);
@@ -438,16 +438,16 @@ for (const query of [
 test('an update changes the metadata and the time limit of a running session, and keeps omitted fields', () =>
   withSession({ timeout: 600, userMetadata: { a: '1' } }, async ({ id, createdAt }) => {
     assert.deepEqual((await update(id, { userMetadata: { b: '2' } })).body.userMetadata, { b: '2' });
-    const longer = (await update(id, { timeout: 1200 })).body;
-    assert.equal(Date.parse(longer.expiresAt) - Date.parse(createdAt), 1_200_000);
-    assert.deepEqual(longer.userMetadata, { b: '2' });
+    const extendedSession = (await update(id, { timeout: 1200 })).body;
+    assert.equal(Date.parse(extendedSession.expiresAt) - Date.parse(createdAt), 1_200_000);
+    assert.deepEqual(extendedSession.userMetadata, { b: '2' });
     const same = (await update(id, {})).body;
-    assert.equal(same.expiresAt, longer.expiresAt);
+    assert.equal(same.expiresAt, extendedSession.expiresAt);
     assert.equal(same.status, 'RUNNING');
     for (const bad of [{ status: 'COMPLETED' }, { timeout: 30 }, { userMetadata: { list: [] } }, { timeout: '600' }]) {
-      const refused = await update<ErrorBody>(id, bad);
-      assert.equal(refused.status, 400, JSON.stringify(bad));
-      assert.equal(refused.body.code, 'invalid_request');
+      const refusal = await update<ErrorBody>(id, bad);
+      assert.equal(refusal.status, 400, JSON.stringify(bad));
+      assert.equal(refusal.body.code, 'invalid_request');
     }
     assert.equal((await update<ErrorBody>(id, { projectId: UNKNOWN_ID })).body.code, 'project_mismatch');
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
@@ -460,10 +460,10 @@ test('the response to a release is sent after the browser has ended', async () =
     [],
     'the check for leftovers finds a running session',
   );
-  const ended = await server.release(id);
-  assert.equal(ended.status, 'COMPLETED');
-  assert.equal(ended.endReason, 'released');
-  assert.match(ended.endedAt ?? '', TIME);
+  const endedSession = await server.release(id);
+  assert.equal(endedSession.status, 'COMPLETED');
+  assert.equal(endedSession.endReason, 'released');
+  assert.match(endedSession.endedAt ?? '', TIME);
   const left = sessionLeftovers(server.dataDir).filter(each => each.includes(id));
   // The session's folder was moved to `trash`, and may remain there for a moment.
   assert.deepEqual(
@@ -480,11 +480,11 @@ test('the response to a release is sent after the browser has ended', async () =
 test('a second release is refused because the session is not running, except on the compatibility mount', async () => {
   const { id } = await server.createSession();
   await server.release(id);
-  const again = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
-  assert.equal(again.status, 409);
-  assert.equal(again.body.code, 'session_not_running');
-  assert.deepEqual(again.body.details, { status: 'COMPLETED' });
-  assert.equal(again.headers['x-should-retry'], 'false');
+  const secondRelease = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
+  assert.equal(secondRelease.status, 409);
+  assert.equal(secondRelease.body.code, 'session_not_running');
+  assert.deepEqual(secondRelease.body.details, { status: 'COMPLETED' });
+  assert.equal(secondRelease.headers['x-should-retry'], 'false');
   assert.equal((await update<ErrorBody>(id, { userMetadata: {} })).status, 409);
   for (const mount of ['/v1', '/v1/browsers/v1']) {
     const { status, body } = await server.api<Session>('POST', `${mount}/sessions/${id}`, {
@@ -506,7 +506,7 @@ test('ten concurrent release requests end a session only once', async () => {
 test('releasing a session while it is starting cancels the start', async () => {
   chromium.setBehaviour('hangs');
   const mark = crypto.randomUUID();
-  const creating = create({ userMetadata: { mark } });
+  const creation = create({ userMetadata: { mark } });
   try {
     const q = encodeURIComponent(`user_metadata['mark']:'${mark}'`);
     const [row] = await eventually(
@@ -516,17 +516,17 @@ test('releasing a session while it is starting cancels the start', async () => {
     );
     assert.equal(row?.status, 'PENDING');
     assert.equal(row.startedAt, row.createdAt);
-    const changed = await update<ErrorBody>(row.id, { userMetadata: {} });
-    assert.equal(changed.status, 409, 'a starting session can only be released');
-    const released = await update(row.id, { status: 'REQUEST_RELEASE', userMetadata: { done: 'yes' } });
-    assert.equal(released.status, 200);
-    assert.equal(released.body.status, 'COMPLETED');
-    assert.equal(released.body.endReason, 'released');
-    const created = await creating;
-    assert.equal(created.status, 201);
-    assert.equal(created.body.id, row.id);
-    assert.equal(created.body.status, 'COMPLETED');
-    assert.ok(!('connectUrl' in created.body));
+    const updateResponse = await update<ErrorBody>(row.id, { userMetadata: {} });
+    assert.equal(updateResponse.status, 409, 'a starting session can only be released');
+    const releaseResponse = await update(row.id, { status: 'REQUEST_RELEASE', userMetadata: { done: 'yes' } });
+    assert.equal(releaseResponse.status, 200);
+    assert.equal(releaseResponse.body.status, 'COMPLETED');
+    assert.equal(releaseResponse.body.endReason, 'released');
+    const createResponse = await creation;
+    assert.equal(createResponse.status, 201);
+    assert.equal(createResponse.body.id, row.id);
+    assert.equal(createResponse.body.status, 'COMPLETED');
+    assert.ok(!('connectUrl' in createResponse.body));
   } finally {
     chromium.setBehaviour('well');
   }
@@ -564,19 +564,19 @@ test('a session of another application cannot be read or released, and is not li
     body: { name: 'Other' },
     key: token,
   });
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
     body: { name: 'other' },
     key: token,
   });
-  const { key } = issued.body;
+  const { key } = keyResponse.body;
   await withSession({}, async ({ id }) => {
     const read = await server.api('GET', `${SESSIONS}/${id}`, { key });
-    const unknown = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`, { key });
+    const unknownIdResponse = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`, { key });
     assert.equal(read.status, 404);
     assert.equal(read.body.code, 'not_found');
-    assert.equal(read.body.message.replace(id, ''), unknown.body.message.replace(UNKNOWN_ID, ''));
-    const release = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
-    assert.equal(release.status, 404);
+    assert.equal(read.body.message.replace(id, ''), unknownIdResponse.body.message.replace(UNKNOWN_ID, ''));
+    const releaseResponse = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
+    assert.equal(releaseResponse.status, 404);
     assert.deepEqual((await server.api<Session[]>('GET', SESSIONS, { key })).body, []);
     assert.equal((await server.read(id)).status, 'RUNNING');
   });

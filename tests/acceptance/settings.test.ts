@@ -6,11 +6,11 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { IS_CHROMIUM } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
-import { createSelfSigned } from '../harness/self-signed.ts';
+import { createSelfSignedCert } from '../harness/self-signed.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const WISHED = {
+const SETTINGS = {
   viewport: { width: 1000, height: 650 },
   locale: 'de-DE',
   timezoneId: 'Asia/Tokyo',
@@ -19,7 +19,7 @@ const WISHED = {
 };
 
 /** An expression that reads the settings, for pages and workers. */
-const SELF = `({
+const SETTINGS_EXPRESSION = `({
   userAgent: navigator.userAgent,
   language: navigator.language,
   languages: [...navigator.languages].join(),
@@ -28,7 +28,7 @@ const SELF = `({
   number: (1234.5).toLocaleString(),
 })`;
 const EXPECTED = {
-  userAgent: WISHED.userAgent,
+  userAgent: SETTINGS.userAgent,
   language: 'de-DE',
   languages: 'de-DE,de',
   locale: 'de-DE',
@@ -41,24 +41,26 @@ const EXPECTED = {
  */
 const EXPECTED_OUTSIDE_PAGES = IS_CHROMIUM ? EXPECTED : { ...EXPECTED, languages: 'de-DE' };
 
-const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
+const serveScript = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
   response.writeHead(200, { 'content-type': 'text/javascript' });
   response.end(source);
 };
 
 const pages = await openPages({
   // The page reads the settings during parsing, so that a setting that is applied too late is detected.
-  '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
+  '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SETTINGS_EXPRESSION}, width: innerWidth, height: innerHeight }</script>`,
   '/document.pdf': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/pdf' });
     response.end(
       '%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF',
     );
   },
-  '/worker.js': script(`postMessage(${SELF})`),
-  '/shared.js': script(`const early = ${SELF}; onconnect = event => event.ports[0].postMessage(early)`),
-  '/service.js': script(
-    `const early = ${SELF}; oninstall = () => skipWaiting(); onactivate = event => event.waitUntil(clients.claim()); onmessage = event => event.source.postMessage(early)`,
+  '/worker.js': serveScript(`postMessage(${SETTINGS_EXPRESSION})`),
+  '/shared.js': serveScript(
+    `const early = ${SETTINGS_EXPRESSION}; onconnect = event => event.ports[0].postMessage(early)`,
+  ),
+  '/service.js': serveScript(
+    `const early = ${SETTINGS_EXPRESSION}; oninstall = () => skipWaiting(); onactivate = event => event.waitUntil(clients.claim()); onmessage = event => event.source.postMessage(early)`,
   ),
 });
 const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
@@ -79,10 +81,10 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
 }
 
 /** Waits for this many warm browsers: one with defaults, and one with the most recently used settings. */
-const warmBrowsers = (count: number): Promise<unknown> =>
+const waitForWarmBrowsers = (count: number): Promise<unknown> =>
   eventually(
     `${count} warm browsers`,
-    async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.operator('/metrics')).text))?.[1],
+    async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.fetchFromOperator('/metrics')).text))?.[1],
     found => Number(found) >= count,
     60_000,
   );
@@ -96,17 +98,17 @@ const WORKER_SCRIPTS = {
   }))`,
 };
 
-for (const round of ['a browser started for the session', 'a warm browser that waited with the same settings'])
-  test(`every setting applies in pages, popups, windows, frames and workers of ${round}`, async () => {
-    await drive(WISHED, async page => {
+for (const browserKind of ['a browser started for the session', 'a warm browser that waited with the same settings'])
+  test(`every setting applies in pages, popups, windows, frames and workers of ${browserKind}`, async () => {
+    await drive(SETTINGS, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
         width: number;
         height: number;
       };
       assert.deepEqual(self, EXPECTED);
-      assert.deepEqual({ width, height }, WISHED.viewport);
-      assert.deepEqual(await page.evaluate('({ width: screen.width, height: screen.height })'), WISHED.viewport);
+      assert.deepEqual({ width, height }, SETTINGS.viewport);
+      assert.deepEqual(await page.evaluate('({ width: screen.width, height: screen.height })'), SETTINGS.viewport);
 
       const popup = page.waitForEvent('popup');
       await page.evaluate(`window.open('${pages.a}/early', '_blank', 'noopener')`);
@@ -119,7 +121,7 @@ for (const round of ['a browser started for the session', 'a warm browser that w
       assert.deepEqual(inPopup, EXPECTED);
       assert.deepEqual(
         { width: popupWidth, height: popupHeight },
-        WISHED.viewport,
+        SETTINGS.viewport,
         'a new tab has the size of the first',
       );
 
@@ -130,36 +132,36 @@ for (const round of ['a browser started for the session', 'a warm browser that w
 
       await page.goto(`${pages.url}/echo`);
       const { headers } = JSON.parse(await page.innerText('body')) as { headers: Record<string, string> };
-      assert.equal(headers['user-agent'], WISHED.userAgent);
+      assert.equal(headers['user-agent'], SETTINGS.userAgent);
       assert.match(headers['accept-language'] ?? '', /^de-DE,de/);
     });
-    await warmBrowsers(2);
+    await waitForWarmBrowsers(2);
   });
 
 test('a page and its popup get the geolocation without a permission prompt', async () => {
-  await drive(WISHED, async page => {
-    const where = `new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done([coords.latitude, coords.longitude, coords.accuracy]), failed))`;
+  await drive(SETTINGS, async page => {
+    const locationExpression = `new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done([coords.latitude, coords.longitude, coords.accuracy]), failed))`;
     await page.goto(`${pages.url}/`);
-    assert.deepEqual(await page.evaluate(where), [52.5, 13.4, 5]);
+    assert.deepEqual(await page.evaluate(locationExpression), [52.5, 13.4, 5]);
     const popup = page.waitForEvent('popup');
     await page.evaluate(`void window.open('/next')`);
     await (await popup).waitForURL(`${pages.url}/next`);
-    assert.deepEqual(await (await popup).evaluate(where), [52.5, 13.4, 5]);
+    assert.deepEqual(await (await popup).evaluate(locationExpression), [52.5, 13.4, 5]);
   });
 });
 
 test("overrides of a client take effect for that client, and other clients keep the session's settings", async () => {
-  await drive(WISHED, async (page, browser) => {
-    const own = await browser.newContext({
+  await drive(SETTINGS, async (page, browser) => {
+    const ownContext = await browser.newContext({
       timezoneId: 'America/New_York',
       locale: 'fr-FR',
       viewport: { width: 500, height: 400 },
     });
-    const inOwn = await own.newPage();
-    await inOwn.goto(`${pages.url}/early`);
-    const seen = (await inOwn.evaluate('early')) as Record<string, unknown>;
+    const ownPage = await ownContext.newPage();
+    await ownPage.goto(`${pages.url}/early`);
+    const seen = (await ownPage.evaluate('early')) as Record<string, unknown>;
     assert.deepEqual([seen.timeZone, seen.locale, seen.width], ['America/New_York', 'fr-FR', 500]);
-    await own.close();
+    await ownContext.close();
     await page.goto(`${pages.url}/early`);
     const { timeZone, locale } = (await page.evaluate('early')) as typeof EXPECTED;
     assert.deepEqual([timeZone, locale], ['Asia/Tokyo', 'de-DE']);
@@ -167,18 +169,21 @@ test("overrides of a client take effect for that client, and other clients keep 
 });
 
 test("pages in a client's browser context and in a new window have the viewport of the session", async () => {
-  await drive(WISHED, async (page, browser) => {
-    const own = await browser.newContext({ viewport: null });
-    const opened = [await own.newPage(), ...(await Promise.all([own.newPage(), own.newPage()]))];
-    const inNewWindow = page.context().waitForEvent('page');
+  await drive(SETTINGS, async (page, browser) => {
+    const ownContext = await browser.newContext({ viewport: null });
+    const openedPages = [
+      await ownContext.newPage(),
+      ...(await Promise.all([ownContext.newPage(), ownContext.newPage()])),
+    ];
+    const newWindowPage = page.context().waitForEvent('page');
     const root = await browser.newBrowserCDPSession();
     await root.send('Target.createTarget', { url: 'about:blank', newWindow: true });
-    for (const each of [...opened, await inNewWindow]) {
+    for (const each of [...openedPages, await newWindowPage]) {
       await each.goto(`${pages.url}/early`);
       const { width, height } = (await each.evaluate('early')) as { width: number; height: number };
-      assert.deepEqual({ width, height }, WISHED.viewport);
+      assert.deepEqual({ width, height }, SETTINGS.viewport);
     }
-    await own.close();
+    await ownContext.close();
   });
 });
 
@@ -212,36 +217,36 @@ if (IS_CHROMIUM)
       return [enabled, await navigationOutcome];
     };
     assert.deepEqual(await drive({}, readPdfSupport), [[false, false], 'downloaded']);
-    for (const round of ['cold', 'warm']) {
-      assert.deepEqual(await drive({ enablePdfViewer: true }, readPdfSupport), [[true, true], 'shown'], round);
-      await warmBrowsers(2);
+    for (const browserKind of ['cold', 'warm']) {
+      assert.deepEqual(await drive({ enablePdfViewer: true }, readPdfSupport), [[true, true], 'shown'], browserKind);
+      await waitForWarmBrowsers(2);
     }
   });
 
 test('a certificate error blocks a page, but not the pages and workers of a session that ignores certificate errors', async () => {
-  const secure = createServer(createSelfSigned('127.0.0.1'), (_, response) =>
+  const httpsServer = createServer(createSelfSignedCert('127.0.0.1'), (_, response) =>
     response.end('<title>Secret</title>secure'),
   );
-  await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
-  const { port } = secure.address() as import('node:net').AddressInfo;
+  await new Promise<void>(listening => httpsServer.listen(0, '127.0.0.1', listening));
+  const { port } = httpsServer.address() as import('node:net').AddressInfo;
   after(() => {
-    secure.closeAllConnections();
-    secure.close();
+    httpsServer.closeAllConnections();
+    httpsServer.close();
   });
-  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
+  const secondServer = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
   for (const ignoreCertificateErrors of [false, true]) {
-    const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
+    const session = await secondServer.createSession({ browserSettings: { ignoreCertificateErrors } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
     assert.ok(page);
-    const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
-    if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
+    const pageStatus = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
+    if (!ignoreCertificateErrors) await assert.rejects(pageStatus, /ERR_CERT/);
     else {
-      assert.equal(await loaded, 200);
-      const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
-      assert.equal(await page.evaluate(inWorker), 200);
+      assert.equal(await pageStatus, 200);
+      const workerExpression = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
+      assert.equal(await page.evaluate(workerExpression), 200);
     }
-    await strict.release(session.id);
+    await secondServer.release(session.id);
     await browser.close();
   }
 });

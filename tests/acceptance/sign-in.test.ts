@@ -27,7 +27,7 @@ const server = await startServer({ clock: 'test' });
 let ada: Person;
 
 before(async () => {
-  ada = await Person.owner(server, EMAIL);
+  ada = await Person.setUpOwner(server, EMAIL);
 });
 
 const read = async (person: Person): Promise<CurrentAccount> => {
@@ -56,23 +56,24 @@ test('the first person owns the application created by the first start, and can 
 
 test('a set-up link works once', async () => {
   const token = await createSetUpToken(server, '--email', EMAIL);
-  const again = new Person(server);
-  const given = { token, name: 'Ada', email: EMAIL, password: PASSWORD };
-  assert.equal((await again.post('/v1/sign-in/setup', given)).status, 200);
-  const second = await new Person(server).post('/v1/sign-in/setup', given);
+  const person = new Person(server);
+  const setUpBody = { token, name: 'Ada', email: EMAIL, password: PASSWORD };
+  assert.equal((await person.post('/v1/sign-in/setup', setUpBody)).status, 200);
+  const second = await new Person(server).post('/v1/sign-in/setup', setUpBody);
   assert.deepEqual([second.status, codeOf(second)], [401, 'sign_in_failed']);
   // All earlier sign-ins were ended.
   assert.equal((await ada.get('/v1/account')).status, 401);
-  ada = again;
+  ada = person;
 });
 
 test('changing the address of an account with a set-up link leaves the address unverified', async () => {
   const { ticket } = (await ada.post<EmailCodeSent>('/v1/account/email/verification')).body;
   const verified = await ada.post('/v1/account/email/verify', { ticket, code: await readMailedCode(server, EMAIL) });
   assert.equal(verified.status, 200, verified.text);
-  const unused = (await new Person(server).post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body.ticket;
+  const unusedTicket = (await new Person(server).post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body
+    .ticket;
   const code = await readMailedCode(server, EMAIL);
-  const to = async (email: string, from: string): Promise<CurrentAccount> => {
+  const changeEmail = async (email: string, from: string): Promise<CurrentAccount> => {
     const token = await createSetUpToken(server, '--email', from);
     const person = new Person(server);
     assert.equal(
@@ -82,23 +83,23 @@ test('changing the address of an account with a set-up link leaves the address u
     ada = person;
     return read(person);
   };
-  const changed = await to('other@example.com', EMAIL);
+  const changed = await changeEmail('other@example.com', EMAIL);
   assert.deepEqual([changed.email, changed.emailVerified], ['other@example.com', false]);
   // A code sent to the previous address neither signs in nor verifies the new address.
-  const late = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unused, code });
+  const late = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unusedTicket, code });
   assert.equal(codeOf(late), 'sign_in_failed');
   assert.equal((await read(ada)).emailVerified, false);
-  const back = await to(EMAIL, 'other@example.com');
+  const back = await changeEmail(EMAIL, 'other@example.com');
   assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
 });
 
 test('signing in with a password works, and a wrong password does not reveal whether the account exists', async () => {
   const person = new Person(server);
-  const wrong = await person.signIn(EMAIL, 'not the password');
-  const unknown = await person.signIn('nobody@example.com');
-  assert.deepEqual([wrong.status, codeOf(wrong)], [401, 'sign_in_failed']);
-  const { requestId: _one, ...first } = wrong.body as unknown as ErrorBody;
-  const { requestId: _two, ...other } = unknown.body as unknown as ErrorBody;
+  const wrongResponse = await person.signIn(EMAIL, 'not the password');
+  const unknownResponse = await person.signIn('nobody@example.com');
+  assert.deepEqual([wrongResponse.status, codeOf(wrongResponse)], [401, 'sign_in_failed']);
+  const { requestId: _one, ...first } = wrongResponse.body as unknown as ErrorBody;
+  const { requestId: _two, ...other } = unknownResponse.body as unknown as ErrorBody;
   assert.deepEqual(first, other);
   assert.equal((await person.signIn('  ADA@Example.com ')).body.status, 'signed_in');
   assert.equal((await read(person)).email, EMAIL);
@@ -108,16 +109,16 @@ test('an e-mailed code works for one sign-in and verifies the address', async ()
   const person = new Person(server);
   const { ticket } = (await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body;
   const code = await readMailedCode(server, EMAIL);
-  const wrong = await person.post('/v1/sign-in/email-code/verify', {
+  const wrongResponse = await person.post('/v1/sign-in/email-code/verify', {
     ticket,
     code: code === '000000' ? '111111' : '000000',
   });
-  assert.equal(codeOf(wrong), 'sign_in_failed');
+  assert.equal(codeOf(wrongResponse), 'sign_in_failed');
   const signedIn = await person.post<SignInResult>('/v1/sign-in/email-code/verify', { ticket, code });
   assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
   assert.equal((await read(person)).emailVerified, true);
-  const again = await person.post('/v1/sign-in/email-code/verify', { ticket, code });
-  assert.equal(codeOf(again), 'sign_in_failed');
+  const secondResponse = await person.post('/v1/sign-in/email-code/verify', { ticket, code });
+  assert.equal(codeOf(secondResponse), 'sign_in_failed');
 });
 
 test('no e-mail is sent to an unknown address, and a code for it is refused', async () => {
@@ -126,8 +127,8 @@ test('no e-mail is sent to an unknown address, and a code for it is refused', as
   assert.equal(status, 202);
   const { stdout } = await server.operate('outbox', '--json');
   assert.ok(!stdout.includes('nobody@example.com'));
-  const given = await person.post('/v1/sign-in/email-code/verify', { ticket: body.ticket, code: '000000' });
-  assert.equal(codeOf(given), 'sign_in_failed');
+  const verifyResponse = await person.post('/v1/sign-in/email-code/verify', { ticket: body.ticket, code: '000000' });
+  assert.equal(codeOf(verifyResponse), 'sign_in_failed');
 });
 
 test('with an authenticator app, each sign-in requires a new code or a recovery code', async () => {
@@ -135,25 +136,25 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
   const { secret, uri } = (await ada.post<TotpSecret>('/v1/account/totp')).body;
   assert.match(uri, /^otpauth:\/\/totp\/Berth:/);
   const app = new TOTP({ secret: Seed.fromBase32(secret) });
-  const codeNow = (): string => app.generate({ timestamp: server.now().getTime() });
-  const first = codeNow();
-  const confirmed = await ada.post<RecoveryCodes>('/v1/account/totp/confirm', { code: first });
-  assert.equal(confirmed.body.recoveryCodes?.length, 10, confirmed.text);
+  const currentCode = (): string => app.generate({ timestamp: server.now().getTime() });
+  const firstCode = currentCode();
+  const confirmResponse = await ada.post<RecoveryCodes>('/v1/account/totp/confirm', { code: firstCode });
+  assert.equal(confirmResponse.body.recoveryCodes?.length, 10, confirmResponse.text);
   assert.equal((await read(ada)).session?.strongestAcr, 'berth:2');
 
   const person = new Person(server);
   const half = await person.signIn(EMAIL);
   assert.deepEqual([half.body.status, person.cookie], ['second_factor_required', undefined]);
   const { ticket } = half.body;
-  const reused = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: first });
+  const reused = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: firstCode });
   assert.equal(codeOf(reused), 'sign_in_failed');
   await server.advance(CODE_STEP_MS);
-  const code = codeNow();
+  const code = currentCode();
   const whole = await person.post<SignInResult>('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
   assert.equal(whole.body.status, 'signed_in', whole.text);
   assert.equal((await read(person)).session?.acr, 'berth:2');
 
-  const [recovery = ''] = confirmed.body.recoveryCodes;
+  const [recovery = ''] = confirmResponse.body.recoveryCodes;
   for (const expected of ['signed_in', 'sign_in_failed']) {
     const next = (await person.signIn(EMAIL)).body.ticket;
     const result = await person.post<SignInResult>('/v1/sign-in/second-factor', {
@@ -169,32 +170,37 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
 test('a passkey can be added after a step-up, is enough to sign in, and is then required for every step-up', async () => {
   const authenticator = new Authenticator(fromLocalhost.origin);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
-  const local = (path: string, body: unknown = {}) => ada.send('POST', path, body, fromLocalhost);
-  const { ticket, publicKey } = (await local('/v1/account/passkeys/options')).body as PasskeyChallenge;
-  const added = await local('/v1/account/passkeys', {
+  const postFromLocalhost = (path: string, body: unknown = {}) => ada.send('POST', path, body, fromLocalhost);
+  const { ticket, publicKey } = (await postFromLocalhost('/v1/account/passkeys/options')).body as PasskeyChallenge;
+  const addResponse = await postFromLocalhost('/v1/account/passkeys', {
     ticket,
     name: 'Laptop',
     response: authenticator.create(publicKey),
   });
-  assert.equal(added.status, 201, added.text);
+  assert.equal(addResponse.status, 201, addResponse.text);
 
   const person = new Person(server);
   const challenge = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
     .body as PasskeyChallenge;
   const response = authenticator.get(challenge.publicKey);
-  const given = { ticket: challenge.ticket, response };
-  const signedIn = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', given, fromLocalhost);
+  const signInBody = { ticket: challenge.ticket, response };
+  const signedIn = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
   assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
   assert.equal((await read(person)).session?.acr, 'phr');
-  const replayed = await person.send('POST', '/v1/sign-in/passkey', given, fromLocalhost);
+  const replayed = await person.send('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
   assert.equal(codeOf(replayed), 'sign_in_failed');
 
   await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
-  const refused = await person.send('PUT', '/v1/account/password', { password: `${PASSWORD}!` });
-  assert.deepEqual([refused.status, codeOf(refused)], [401, 'insufficient_user_authentication']);
-  assert.match(refused.headers['www-authenticate'] ?? '', /acr_values="phr", max_age=300/);
-  const stepUp = (await person.send('POST', '/v1/account/step-up/options', {}, fromLocalhost)).body as PasskeyChallenge;
-  const proof = { method: 'passkey', ticket: stepUp.ticket, response: authenticator.get(stepUp.publicKey) };
+  const refusal = await person.send('PUT', '/v1/account/password', { password: `${PASSWORD}!` });
+  assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'insufficient_user_authentication']);
+  assert.match(refusal.headers['www-authenticate'] ?? '', /acr_values="phr", max_age=300/);
+  const stepUpChallenge = (await person.send('POST', '/v1/account/step-up/options', {}, fromLocalhost))
+    .body as PasskeyChallenge;
+  const proof = {
+    method: 'passkey',
+    ticket: stepUpChallenge.ticket,
+    response: authenticator.get(stepUpChallenge.publicKey),
+  };
   assert.equal((await person.send('POST', '/v1/account/step-up', proof, fromLocalhost)).status, 200);
   assert.equal((await person.send('PUT', '/v1/account/password', { password: PASSWORD })).status, 200);
   const [passkey] = (await read(person)).passkeys;

@@ -15,7 +15,7 @@ const server = await startServer({ pages });
 process.env.BROWSERBASE_BASE_URL = server.url;
 
 const MODEL_KEY = 'sk-a-key-of-the-callers-model';
-const client = (more: object = {}): Stagehand =>
+const createStagehand = (more: object = {}): Stagehand =>
   new Stagehand({
     env: 'BROWSERBASE',
     apiKey: server.key,
@@ -44,16 +44,16 @@ async function drive(stagehand: Stagehand): Promise<void> {
         .catch(() => ''),
     heading => heading === 'Next',
   );
-  const other = await stagehand.context.newPage(`${pages.a}/next`);
+  const otherPage = await stagehand.context.newPage(`${pages.a}/next`);
   await eventually(
     'the new page',
-    () => other.title().catch(() => ''),
+    () => otherPage.title().catch(() => ''),
     title => title === 'Next',
   );
   assert.ok((await page.screenshot()).length > 1000);
 }
 
-const living = async (): Promise<Session[]> =>
+const listLiveSessions = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING')).body;
 
 async function driveUntilEnded(stagehand: Stagehand): Promise<void> {
@@ -69,17 +69,17 @@ async function driveUntilEnded(stagehand: Stagehand): Promise<void> {
 }
 
 test('Stagehand with disableAPI controls pages, and its session ends when Stagehand closes', () =>
-  driveUntilEnded(client({ disableAPI: true })));
+  driveUntilEnded(createStagehand({ disableAPI: true })));
 
 test('Stagehand controls pages in its default configuration, and its session ends when Stagehand closes', async () => {
   process.env.STAGEHAND_API_URL = `${server.url}/v1`;
-  await driveUntilEnded(client());
+  await driveUntilEnded(createStagehand());
 });
 
 test('Stagehand continues an existing session, and leaves the session running', async () => {
   const kept = await server.createSession({ keepAlive: true });
   for (const disableAPI of [true, false]) {
-    const stagehand = client({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });
+    const stagehand = createStagehand({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });
     await stagehand.init();
     assert.equal(stagehand.browserbaseSessionID, kept.id);
     const [page] = stagehand.context.pages();
@@ -92,12 +92,12 @@ test('Stagehand continues an existing session, and leaves the session running', 
 });
 
 test('Stagehand reports a wrong key as unauthorized', async () => {
-  await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
+  await assert.rejects(createStagehand({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 
 test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
-  assert.deepEqual(await living(), []);
+  assert.deepEqual(await listLiveSessions(), []);
   await server.waitUntilSettled();
 });

@@ -49,10 +49,10 @@ for (const path of ['', '/v1/browsers'])
     assert.ok(await page.waitForSelector('h1'));
     await page.waitForFunction("document.title === 'Next'");
     assert.equal(await page.locator('h1').textContent(), 'Next');
-    const other = await browser.context.newPage(`${pages.a}/next`);
+    const otherPage = await browser.context.newPage(`${pages.a}/next`);
     await eventually(
       'the new page',
-      () => other.title().catch(() => ''),
+      () => otherPage.title().catch(() => ''),
       title => title === 'Next',
     );
 
@@ -65,10 +65,10 @@ for (const path of ['', '/v1/browsers'])
       body.data.filter(({ type }) => type === 'network.refused').map(({ detail }) => detail.hostname),
       [],
     );
-    const asked = proxy
+    const requests = proxy
       .takeRequests()
       .map(one => `${one.method} ${one.path.replace(/^.*\/v1\//, '').replace(/[0-9a-f-]{36}/, 'ID')}`);
-    assert.deepEqual(asked, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
+    assert.deepEqual(requests, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
   });
 
 test('a session ends when its Stagehand program is killed, although the extension is still connected', async () => {

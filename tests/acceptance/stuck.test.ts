@@ -8,7 +8,7 @@ import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { busiestRenderer } from '../harness/session-processes.ts';
+import { findBusiestRenderer } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
@@ -30,16 +30,19 @@ const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? 
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
 
 /** Waits until the page with this URL is the only one that is not blank, and returns it. */
-async function waitForOnlyPage<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
+async function waitForOnlyPage<P extends { url(): string }>(
+  readPages: () => P[] | Promise<P[]>,
+  url: string,
+): Promise<P> {
   // With two hanging renderers on a busy machine, the healthy page may also be slow. The page is then shown later, and
   // clients first get an empty page.
-  const sites = async (): Promise<P[]> => (await shown()).filter(page => page.url() !== 'about:blank');
+  const nonBlankPages = async (): Promise<P[]> => (await readPages()).filter(page => page.url() !== 'about:blank');
   await eventually(
     `${url} and nothing else`,
-    async () => urlsOf(await sites()),
+    async () => urlsOf(await nonBlankPages()),
     urls => urls.join() === url,
   );
-  return (await sites())[0] ?? assert.fail(url);
+  return (await nonBlankPages())[0] ?? assert.fail(url);
 }
 
 function firstPage(browser: Browser): Page {
@@ -60,16 +63,16 @@ async function openPage(browser: Browser, url: string): Promise<Page> {
 async function loop(page: Page): Promise<() => Promise<unknown>> {
   // Opened first, because a channel opened later would wait for the end of the loop.
   const channel = await page.context().newCDPSession(page);
-  const began = page.waitForEvent('console', message => message.text() === 'looping');
+  const loopStart = page.waitForEvent('console', message => message.text() === 'looping');
   // Rejects when the page closes or the loop is ended.
   page.evaluate("console.log('looping'); for (;;);").catch(() => {});
-  await began;
+  await loopStart;
   return () => withTimeLimit('the loop to end', channel.send('Runtime.terminateExecution'));
 }
 
 /** Stops the renderer process. Returns a function that resumes the process. */
 async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
-  const { pid } = await busiestRenderer(session.id, () => page.evaluate(COMPUTE));
+  const { pid } = await findBusiestRenderer(session.id, () => page.evaluate(COMPUTE));
   process.kill(pid, 'SIGSTOP');
   return () => void process.kill(pid, 'SIGCONT');
 }
@@ -78,16 +81,16 @@ test('while one renderer is looping and another is stopped, new clients can conn
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.url}/`);
-  const looping = await openPage(first, `${pages.a}/next`);
+  const loopingPage = await openPage(first, `${pages.a}/next`);
   const frozen = await openPage(first, `${pages.b}/next`);
   const thaw = await freeze(session, frozen);
-  const stopLoop = await loop(looping);
+  const stopLoop = await loop(loopingPage);
 
   const second = await connectPlaywright(session);
-  const healthy = await waitForOnlyPage(() => pagesOf(second), `${pages.url}/`);
-  await healthy.click('#next');
-  await healthy.waitForURL(`${pages.url}/next`);
-  assert.equal(await healthy.title(), 'Next');
+  const healthyPage = await waitForOnlyPage(() => pagesOf(second), `${pages.url}/`);
+  await healthyPage.click('#next');
+  await healthyPage.waitForURL(`${pages.url}/next`);
+  assert.equal(await healthyPage.title(), 'Next');
 
   const third = await connectPuppeteer(session);
   const shown = await waitForOnlyPage(() => third.pages(), `${pages.url}/next`);
@@ -117,17 +120,17 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.url}/`);
-  const looping = await openPage(first, `${pages.a}/next`);
+  const loopingPage = await openPage(first, `${pages.a}/next`);
   const asking = await openPage(first, `${pages.b}/next`);
-  const asked = asking.waitForEvent('dialog'); // The dialog stays open.
+  const dialog = asking.waitForEvent('dialog'); // The dialog stays open.
   asking.evaluate('alert(1)').catch(() => {}); // Rejects when the page closes.
-  await asked;
-  await loop(looping);
-  const listed = async (): Promise<DebugUrls['pages']> =>
+  await dialog;
+  await loop(loopingPage);
+  const listPages = async (): Promise<DebugUrls['pages']> =>
     (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`)).body.pages;
-  const hanging = await listed();
+  const listedPages = await listPages();
   assert.deepEqual(
-    hanging.map(({ url, isResponsive }) => [url, isResponsive]).sort(),
+    listedPages.map(({ url, isResponsive }) => [url, isResponsive]).sort(),
     [
       [`${pages.a}/next`, false],
       [`${pages.b}/next`, false],
@@ -135,9 +138,9 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
     ].sort(),
   );
   const second = await CdpClient.connect(session.connectUrl);
-  for (const { id, isResponsive } of hanging)
+  for (const { id, isResponsive } of listedPages)
     if (!isResponsive) await second.send('Target.closeTarget', { targetId: id });
-  await eventually('both hanging pages to be closed', listed, left => left.length === 1);
+  await eventually('both hanging pages to be closed', listPages, left => left.length === 1);
   await second.close();
   await server.release(session.id);
 });
@@ -159,9 +162,9 @@ test('a client that connected before a page hung can use the other pages and clo
   const first = await connectPlaywright(session);
   const second = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.url}/`);
-  const looping = await openPage(first, `${pages.a}/next`);
-  const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === looping.url()));
-  await loop(looping);
+  const loopingPage = await openPage(first, `${pages.a}/next`);
+  const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === loopingPage.url()));
+  await loop(loopingPage);
   assert.equal(await firstPage(second).title(), 'Home');
   await withTimeLimit(
     'the looping page to be closed',

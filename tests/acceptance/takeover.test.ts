@@ -20,7 +20,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, clock: 'test' });
 
-const debug = async (id: string, query = ''): Promise<DebugUrls> => {
+const readDebugUrls = async (id: string, query = ''): Promise<DebugUrls> => {
   const { status, body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
   assert.equal(status, 200);
   return body;
@@ -44,7 +44,7 @@ const waitForEvents = (id: string, wanted: readonly string[]): Promise<unknown> 
 const STEP_MS = 9_000;
 
 /** Returns how long control lasts without being renewed, in milliseconds from when the viewer took it. */
-async function leaseOf(id: string): Promise<number> {
+async function readLeaseMs(id: string): Promise<number> {
   const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`));
   const { claimedAt = '', leaseExpiresAt = '' } = body.data[0] ?? {};
   return Date.parse(leaseExpiresAt) - Date.parse(claimedAt);
@@ -60,7 +60,7 @@ async function openFormAsAgent(settings: object = {}) {
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   await page.goto(`${pages.url}/form`);
-  const viewer = await LiveViewer.open((await debug(id)).debuggerUrl);
+  const viewer = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl);
   await eventually('the viewer to see a picture', () => viewer.frameCount > 0);
   return { id, connectUrl, browser, page, viewer };
 }
@@ -107,7 +107,7 @@ test('input that was queued for too long is refused with an error that states th
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await viewer.takeControl();
-  const waiting = assert.rejects(
+  const refusal = assert.rejects(
     client.send('Input.insertText', { text: 'x' }, channel),
     /the command was queued for the maximum of 30 seconds/,
   );
@@ -118,11 +118,11 @@ test('input that was queued for too long is refused with an error that states th
     // advance of the clock.
     await eventually(
       'the lease to be renewed',
-      () => leaseOf(id),
+      () => readLeaseMs(id),
       left => left - step * STEP_MS >= 2 * STEP_MS,
     );
-    const pointers = (): number => viewer.messages.filter(({ type }) => type === 'cursor').length;
-    const before = pointers();
+    const countCursorMessages = (): number => viewer.messages.filter(({ type }) => type === 'cursor').length;
+    const countBefore = countCursorMessages();
     viewer.sendInput({
       type: 'mouse',
       action: 'move',
@@ -133,9 +133,9 @@ test('input that was queued for too long is refused with an error that states th
       clicks: 0,
       modifiers: 0,
     });
-    await eventually('an input of the person', () => pointers() > before);
+    await eventually('an input of the person', () => countCursorMessages() > countBefore);
   }
-  await waiting;
+  await refusal;
   await viewer.giveControl();
   await client.send('Input.insertText', { text: 'y' }, channel);
   await client.close();
@@ -146,24 +146,24 @@ test('input that was queued for too long is refused with an error that states th
 
 test('a second viewer cannot take control, and input from a view-only address is refused', async () => {
   const { id, browser, page, viewer } = await openFormAsAgent();
-  const urls = await debug(id, '?readOnly=true');
+  const urls = await readDebugUrls(id, '?readOnly=true');
   assert.equal('wsUrl' in urls, false);
-  const watcher = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
-  const second = await LiveViewer.open((await debug(id)).debuggerUrl);
+  const readOnlyViewer = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
+  const secondViewer = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl);
   await viewer.takeControl();
-  for (const other of [watcher, second]) {
-    other.say({ type: 'take' });
+  for (const other of [readOnlyViewer, secondViewer]) {
+    other.send({ type: 'take' });
     await eventually('the request for control to be refused', () => other.last('refused')?.what === 'take');
-    other.say({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
+    other.send({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
     await eventually('the text input to be refused', () => other.last('refused')?.what === 'text');
   }
   await viewer.giveControl();
-  second.say({ type: 'take' });
-  await eventually('the second viewer to have control', () => second.last('control')?.who === 'you');
+  secondViewer.send({ type: 'take' });
+  await eventually('the second viewer to have control', () => secondViewer.last('control')?.who === 'you');
   viewer.sendInput({ type: 'text', text: 'late' });
   await eventually('a refusal of the old fence', () => viewer.last('refused')?.what === 'text');
   assert.equal(await page.inputValue('#name'), '');
-  for (const one of [viewer, watcher, second]) await one.close();
+  for (const one of [viewer, readOnlyViewer, secondViewer]) await one.close();
   await browser.close();
   await server.release(id);
 });
@@ -173,7 +173,7 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   await viewer.takeControl();
   const { holder, fence } = viewer;
   await viewer.close();
-  const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
+  const back = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl, holder);
   await eventually('the person to have control again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
   // The test waits until the server has handled both disconnects. Otherwise the server would renew control while the
@@ -197,7 +197,7 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
 
 test('live view addresses work beyond the original time limit of a session whose time limit was extended', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
-  const { debuggerUrl } = await debug(id);
+  const { debuggerUrl } = await readDebugUrls(id);
   await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 600 } });
   await server.advance(61_000);
   const viewer = await LiveViewer.open(debuggerUrl);
@@ -209,13 +209,13 @@ test('when live view addresses are revoked, their viewers are disconnected and n
   const { id, browser, viewer } = await openFormAsAgent();
   const { debuggerUrl } = await eventually(
     'the page with its title',
-    () => debug(id),
+    () => readDebugUrls(id),
     ({ pages: [first] }) => first?.title === 'Form',
   );
   await server.api('DELETE', `/v1/browsers/sessions/${id}/debug`);
   await eventually('the viewer to be disconnected', () => viewer.last('ended') !== undefined);
   await assert.rejects(LiveViewer.open(debuggerUrl), /403/);
-  const freshUrl = (await debug(id)).debuggerUrl;
+  const freshUrl = (await readDebugUrls(id)).debuggerUrl;
   const fresh = await LiveViewer.open(freshUrl);
   await server.release(id);
   await eventually('the viewer to be notified of the end', () => fresh.last('ended')?.why === 'the session has ended');
@@ -228,54 +228,59 @@ test('when live view addresses are revoked, their viewers are disconnected and n
 
 test('a live view address for one page cannot show or control another page, or download its files', async () => {
   const { id, browser, page, viewer } = await openFormAsAgent();
-  const other = await page.context().newPage();
-  for (const one of [page, other]) await one.goto(`${pages.url}/save`);
+  const otherPage = await page.context().newPage();
+  for (const one of [page, otherPage]) await one.goto(`${pages.url}/save`);
   await page.bringToFront();
-  const [own = assert.fail('the session has no page'), foreign = assert.fail('the session has no second page')] = (
-    await debug(id)
-  ).pages;
-  const bound = await LiveViewer.open(own.debuggerUrl);
-  await eventually('a frame for the viewer', () => bound.frameCount > 0);
+  const [
+    ownPage = assert.fail('the session has no page'),
+    foreignPage = assert.fail('the session has no second page'),
+  ] = (await readDebugUrls(id)).pages;
+  const boundViewer = await LiveViewer.open(ownPage.debuggerUrl);
+  await eventually('a frame for the viewer', () => boundViewer.frameCount > 0);
   assert.deepEqual(
-    bound.tabs.map(tab => tab.page),
-    [own.id],
+    boundViewer.tabs.map(tab => tab.page),
+    [ownPage.id],
   );
-  bound.say({ type: 'watch', page: foreign.id });
-  await bound.takeControl();
-  bound.sendInput({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
+  boundViewer.send({ type: 'watch', page: foreignPage.id });
+  await boundViewer.takeControl();
+  boundViewer.sendInput({ type: 'navigate', page: foreignPage.id, url: `${pages.url}/form` });
   await eventually(
     'the input for another page to be refused',
-    () => bound.last('refused')?.why === 'This link allows input to another page only.',
+    () => boundViewer.last('refused')?.why === 'This link allows input to another page only.',
   );
-  bound.say({ type: 'newTab', fence: bound.fence });
+  boundViewer.send({ type: 'newTab', fence: boundViewer.fence });
   await eventually('the new page', () => viewer.tabs.length === 3);
-  await bound.giveControl();
-  assert.deepEqual([bound.page, bound.newestFrame?.head.page], [own.id, own.id], 'it still shows its own page');
-  assert.equal(other.url(), `${pages.url}/save`);
+  await boundViewer.giveControl();
+  assert.deepEqual(
+    [boundViewer.page, boundViewer.newestFrame?.head.page],
+    [ownPage.id, ownPage.id],
+    'it still shows its own page',
+  );
+  assert.equal(otherPage.url(), `${pages.url}/save`);
   const save = (from: typeof page) => from.evaluate(`document.querySelector('a').click()`);
-  await save(other);
+  await save(otherPage);
   await eventually('the offer to the viewer of all pages', () => viewer.last('download')?.name === 'saved.txt');
-  assert.equal(bound.last('download'), undefined);
+  assert.equal(boundViewer.last('download'), undefined);
   await save(page);
-  await eventually('the offer to the viewer of one page', () => bound.last('download')?.name === 'saved.txt');
-  for (const one of [bound, viewer]) await one.close();
+  await eventually('the offer to the viewer of one page', () => boundViewer.last('download')?.name === 'saved.txt');
+  for (const one of [boundViewer, viewer]) await one.close();
   await browser.close();
   await server.release(id);
 });
 
 test('a live view address is valid only for its own session and until it expires', async () => {
   const { id, browser, viewer } = await openFormAsAgent();
-  const other = await server.createSession({ keepAlive: true });
-  const { debuggerUrl } = await debug(id);
-  await assert.rejects(LiveViewer.open(debuggerUrl.replace(id, other.id)), /403/);
+  const otherSession = await server.createSession({ keepAlive: true });
+  const { debuggerUrl } = await readDebugUrls(id);
+  await assert.rejects(LiveViewer.open(debuggerUrl.replace(id, otherSession.id)), /403/);
   await assert.rejects(LiveViewer.open(debuggerUrl.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))), /403/);
-  const { debuggerUrl: brief } = await debug(id, '?expiresIn=60');
+  const { debuggerUrl: brief } = await readDebugUrls(id, '?expiresIn=60');
   await server.advance(61_000);
   await assert.rejects(LiveViewer.open(brief), /403/);
-  const foreign = await server.api('GET', `/v1/browsers/sessions/${other.id}/debug`, { key: null });
-  assert.equal(foreign.status, 401);
+  const responseWithoutKey = await server.api('GET', `/v1/browsers/sessions/${otherSession.id}/debug`, { key: null });
+  assert.equal(responseWithoutKey.status, 401);
   await viewer.close();
   await browser.close();
   await server.release(id);
-  await server.release(other.id);
+  await server.release(otherSession.id);
 });

@@ -6,7 +6,7 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
 import type { Catalog, Checkout, CheckoutPage, Quote } from '../../contract/topups.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
@@ -33,10 +33,10 @@ let ada: Person;
 let keys = 0;
 
 before(async () => {
-  ada = await Person.owner(server);
+  ada = await Person.setUpOwner(server);
 });
 
-const quote = async (person = ada): Promise<Quote> => {
+const readQuote = async (person = ada): Promise<Quote> => {
   const { status, body, text } = await person.get<Quote>(QUOTE);
   assert.equal(status, 200, text);
   return body;
@@ -45,52 +45,52 @@ const quote = async (person = ada): Promise<Quote> => {
 /** Opens a checkout. `headers` replace the fresh idempotency key. */
 async function open(fields: object = {}, person = ada, headers?: Record<string, string>) {
   keys += 1;
-  const { quoteId } = await quote(ada);
+  const { quoteId } = await readQuote(ada);
   const body = { applicationId, packId: 'p50', quoteId, ...fields };
   return person.send<Checkout & ErrorBody>(
     ...(['POST', CHECKOUTS, body, headers ?? { 'idempotency-key': `order ${keys}` }] as const),
   );
 }
 
-async function opened(fields: object = {}): Promise<Checkout> {
+async function openSuccessfully(fields: object = {}): Promise<Checkout> {
   const { status, body, text } = await open(fields);
   assert.equal(status, 201, text);
   return body;
 }
 
-const available = async (): Promise<number> =>
+const readAvailableCredits = async (): Promise<number> =>
   (await ada.get<Credits>(`/v1/applications/${applicationId}/credits`)).body.available;
 
-const refused = (response: { status: number; body: unknown; text: string }, status: number, code: string): void =>
+const assertRefused = (response: { status: number; body: unknown; text: string }, status: number, code: string): void =>
   assert.deepEqual([response.status, (response.body as ErrorBody).code], [status, code], response.text);
 
 test('a quote contains the packs of the operator, and reports whether the caller may buy', async () => {
-  const read = await quote();
+  const read = await readQuote();
   assert.deepEqual([read.available, read.currency, read.mayBuy], [true, 'EUR', true]);
   assert.deepEqual(read.packs[1], {
     ...{ id: 'p100', credits: 100, bonus: 10, price: { amount: 8000, currency: 'EUR' }, providers: ['manual'] },
   });
   assert.deepEqual(read.providers, [{ id: 'manual', auto: false }]);
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
-  assert.equal((await quote(viewer)).mayBuy, false);
-  refused(await (await registerOtherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
+  assert.equal((await readQuote(viewer)).mayBuy, false);
+  assertRefused(await (await registerOtherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
 });
 
 test('an order is credited once, with its bonus, when the operator confirms the payment', async () => {
-  const before = await available();
-  const checkout = await opened({ packId: 'p100' });
+  const availableBefore = await readAvailableCredits();
+  const checkout = await openSuccessfully({ packId: 'p100' });
   const { status, credits, bonus, price, reference, paymentText } = checkout;
   assert.deepEqual([status, credits, bonus, price.amount, paymentText], ['open', 100, 10, 8000, PAYMENT_TEXT]);
   assert.match(reference, /^[2-9A-Z]{10}$/);
-  assert.equal(await available(), before, 'an order alone credits nothing');
+  assert.equal(await readAvailableCredits(), availableBefore, 'an order alone credits nothing');
   const confirming = Promise.all(
     [1, 2, 3].map(() => server.operate('credits', 'confirm', checkout.id, '--reason', 'statement 7', '--json')),
   );
-  const waited = await ada.get<Checkout>(`${CHECKOUTS}/${checkout.id}?wait=50`);
+  const waitResponse = await ada.get<Checkout>(`${CHECKOUTS}/${checkout.id}?wait=50`);
   const codes = (await confirming).map(({ code }) => code).sort();
   assert.equal(codes.filter(code => code === 0).length, 1, String(codes));
-  assert.deepEqual([waited.body.status, waited.body.paymentText], ['credited', undefined]);
-  assert.equal(await available(), before + 110_000_000);
+  assert.deepEqual([waitResponse.body.status, waitResponse.body.paymentText], ['credited', undefined]);
+  assert.equal(await readAvailableCredits(), availableBefore + 110_000_000);
   const entries = await ada.get<CreditEntryPage>(`/v1/applications/${applicationId}/credits/entries?type=fund`);
   const [entry] = entries.body.data;
   assert.equal(entry?.checkoutId, checkout.id);
@@ -108,44 +108,44 @@ test('an order is credited once, with its bonus, when the operator confirms the 
 });
 
 test('resending an order with the same idempotency key returns the same order', async () => {
-  const { quoteId } = await quote();
+  const { quoteId } = await readQuote();
   const body = { applicationId, packId: 'p50', quoteId };
   const headers = { 'idempotency-key': 'the same' };
   const first = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
-  const again = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
-  assert.deepEqual([first.status, again.status], [201, 201], again.text);
-  assert.equal(again.body.id, first.body.id);
-  refused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
+  const second = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
+  assert.deepEqual([first.status, second.status], [201, 201], second.text);
+  assert.equal(second.body.id, first.body.id);
+  assertRefused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
 });
 
 test('a cancelled checkout cannot be confirmed or credited', async () => {
-  const { id } = await opened();
+  const { id } = await openSuccessfully();
   const cancelled = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
-  refused(await ada.post(`${CHECKOUTS}/${id}/cancel`), 409, 'already_decided');
-  const before = await available();
+  assertRefused(await ada.post(`${CHECKOUTS}/${id}/cancel`), 409, 'already_decided');
+  const availableBefore = await readAvailableCredits();
   assert.notEqual((await server.operate('credits', 'confirm', id)).code, 0);
-  assert.equal(await available(), before);
+  assert.equal(await readAvailableCredits(), availableBefore);
   const { body } = await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=1`);
   assert.equal(body.data[0]?.id, id);
   assert.ok(body.nextCursor);
 });
 
 test('an invalid order is refused, and nothing is ordered', async () => {
-  const all = async () =>
+  const listCheckouts = async () =>
     (await ada.get<CheckoutPage>(`${CHECKOUTS}?applicationId=${applicationId}&limit=100`)).body.data;
-  const before = (await all()).length;
-  refused(await open({}, ada, {}), 400, 'idempotency_key_required');
-  refused(await open({ quoteId: 'mh2k3l9s.forged' }), 409, 'not_ready');
-  refused(await open({ packId: 'p1' }), 400, 'invalid_request');
-  refused(await open({ price: 1 }), 400, 'unknown_field');
-  refused(await ada.post('/v1/topups/stripe/checkouts'), 404, 'route_not_found');
-  refused(await open({ applicationId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' }), 404, 'not_found');
-  assert.equal((await all()).length, before);
+  const countBefore = (await listCheckouts()).length;
+  assertRefused(await open({}, ada, {}), 400, 'idempotency_key_required');
+  assertRefused(await open({ quoteId: 'mh2k3l9s.forged' }), 409, 'not_ready');
+  assertRefused(await open({ packId: 'p1' }), 400, 'invalid_request');
+  assertRefused(await open({ price: 1 }), 400, 'unknown_field');
+  assertRefused(await ada.post('/v1/topups/stripe/checkouts'), 404, 'route_not_found');
+  assertRefused(await open({ applicationId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' }), 404, 'not_found');
+  assert.equal((await listCheckouts()).length, countBefore);
 });
 
 test('only an owner with a recent step-up can buy and read checkouts', async () => {
-  const { id } = await opened();
+  const { id } = await openSuccessfully();
   const admin = await registerOtherPerson(server, 'admin@example.com', 'admin');
   const stranger = await registerOtherPerson(server, 'mallory@example.com');
   for (const [person, code, status] of [
@@ -153,30 +153,30 @@ test('only an owner with a recent step-up can buy and read checkouts', async () 
     [stranger, 'not_found', 404],
   ] as const) {
     await stepUp(person);
-    refused(await open({}, person), status, code);
-    refused(await person.get(`${CHECKOUTS}/${id}`), status, code);
-    refused(await person.get(`${CHECKOUTS}?applicationId=${applicationId}`), status, code);
-    refused(await person.post(`${CHECKOUTS}/${id}/cancel`), status, code);
+    assertRefused(await open({}, person), status, code);
+    assertRefused(await person.get(`${CHECKOUTS}/${id}`), status, code);
+    assertRefused(await person.get(`${CHECKOUTS}?applicationId=${applicationId}`), status, code);
+    assertRefused(await person.post(`${CHECKOUTS}/${id}/cancel`), status, code);
   }
-  const token = await ownerToken(server);
-  const { quoteId } = await quote();
-  const byToken = await server.api('POST', CHECKOUTS, {
+  const token = await createOwnerToken(server);
+  const { quoteId } = await readQuote();
+  const tokenResponse = await server.api('POST', CHECKOUTS, {
     ...{ key: token, headers: { 'idempotency-key': 'token' } },
     body: { applicationId, packId: 'p50', quoteId },
   });
-  refused(byToken, 401, 'insufficient_user_authentication');
+  assertRefused(tokenResponse, 401, 'insufficient_user_authentication');
   await server.advance(301_000);
-  refused(await open(), 401, 'insufficient_user_authentication');
+  assertRefused(await open(), 401, 'insufficient_user_authentication');
   await stepUp(ada);
-  await opened();
+  await openSuccessfully();
 });
 
 test('an expired quote is refused, and a checkout expires after two weeks', async () => {
-  const { quoteId } = await quote();
-  const { id } = await opened();
+  const { quoteId } = await readQuote();
+  const { id } = await openSuccessfully();
   await server.advance(15 * 60_000);
   await stepUp(ada);
-  refused(await open({ quoteId }), 409, 'not_ready');
+  assertRefused(await open({ quoteId }), 409, 'not_ready');
   await server.advance(14 * 24 * 3_600_000);
   const person = new Person(server);
   await person.signIn('ada@example.com');
@@ -188,14 +188,14 @@ test('an expired quote is refused, and a checkout expires after two weeks', asyn
 test('automatic top-up is refused if payments are confirmed manually', async () => {
   await stepUp(ada);
   const body = { applicationId, enabled: true, threshold: 1, packId: 'p50', monthlyCap: 1 };
-  refused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
+  assertRefused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
 });
 
 test('an application can have at most 20 open checkouts', async () => {
   const responses = [];
   for (let at = 0; at < 21; at += 1) responses.push(await open());
   assert.equal(responses.filter(({ status }) => status === 201).length, 20);
-  refused(responses.at(-1) ?? assert.fail(), 409, 'limit_reached');
+  assertRefused(responses.at(-1) ?? assert.fail(), 409, 'limit_reached');
 });
 
 test('the catalog is public, lists the built-in operations, and returns 304 for its current ETag', async () => {
@@ -210,14 +210,14 @@ test('the catalog is public, lists the built-in operations, and returns 304 for 
   );
   assert.match(body.digest, /^sha256:[0-9a-f]{64}$/);
   for (const { id, kind, meters, price } of body.data) {
-    const metered = id.startsWith('browser.') ? ['browserSecond', 'egressMegabyte'] : [];
-    assert.deepEqual([kind, meters, price.microCredits], ['operation', metered, 0]);
+    const expectedMeters = id.startsWith('browser.') ? ['browserSecond', 'egressMegabyte'] : [];
+    assert.deepEqual([kind, meters, price.microCredits], ['operation', expectedMeters, 0]);
   }
-  const again = await server.api('GET', '/v1/purchases/catalog', {
+  const secondResponse = await server.api('GET', '/v1/purchases/catalog', {
     key: null,
     headers: { 'if-none-match': String(headers.etag) },
   });
-  assert.equal(again.status, 304);
+  assert.equal(secondResponse.status, 304);
 });
 
 for (const [name, value] of [

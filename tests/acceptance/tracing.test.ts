@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SERVER = 2;
-const INTERNAL = 1;
-const FAILED = 2;
+const SERVER_KIND = 2;
+const INTERNAL_KIND = 1;
+const FAILED_STATUS = 2;
 
 const receiver = await startOtlpReceiver();
 const server = await startServer({
@@ -23,21 +23,21 @@ const server = await startServer({
   },
 });
 
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const CALLER = 'b7ad6b7169203331';
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const CALLER_SPAN_ID = 'b7ad6b7169203331';
 const create = (body: object, headers: Record<string, string> = {}) =>
   server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, headers });
 
 test("the span of a create is a child of the caller's span, and its child spans contain the session id and the request id", async () => {
   const { status, body: session } = await create(
     { browserSettings: { locale: 'de-DE' } },
-    { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'request-of-the-test' },
+    { traceparent: `00-${TRACE_ID}-${CALLER_SPAN_ID}-01`, 'x-request-id': 'request-of-the-test' },
   );
   assert.equal(status, 201);
-  const span = await receiver.span('createSession', ({ traceId }) => traceId === TRACE);
-  assert.equal(span.parentSpanId, CALLER);
-  assert.equal(span.kind, SERVER);
-  assert.notEqual(span.status, FAILED);
+  const span = await receiver.span('createSession', ({ traceId }) => traceId === TRACE_ID);
+  assert.equal(span.parentSpanId, CALLER_SPAN_ID);
+  assert.equal(span.kind, SERVER_KIND);
+  assert.notEqual(span.status, FAILED_STATUS);
   const ids = {
     'berth.request_id': 'request-of-the-test',
     'berth.session_id': session.id,
@@ -51,44 +51,44 @@ test("the span of a create is a child of the caller's span, and its child spans 
   });
   assert.equal(span.resource['service.name'], 'berth');
   for (const name of ['session.place', 'session.launch', 'browser.take', 'session.run']) {
-    const part = await receiver.span(name, ({ traceId }) => traceId === TRACE);
+    const part = await receiver.span(name, ({ traceId }) => traceId === TRACE_ID);
     assert.equal(part.parentSpanId, span.spanId, name);
-    assert.equal(part.kind, INTERNAL);
+    assert.equal(part.kind, INTERNAL_KIND);
     assert.deepEqual(part.attributes, ids);
     assert.ok(part.beganNs >= span.beganNs && part.endedNs <= span.endedNs, `${name} lies inside`);
   }
-  const launch = await receiver.span('session.launch', ({ traceId }) => traceId === TRACE);
-  const meet = await receiver.span('browser.meet', ({ traceId }) => traceId === TRACE);
+  const launch = await receiver.span('session.launch', ({ traceId }) => traceId === TRACE_ID);
+  const meet = await receiver.span('browser.meet', ({ traceId }) => traceId === TRACE_ID);
   assert.equal(meet.parentSpanId, launch.spanId);
   await server.release(session.id);
 });
 
 test('a create with a warm browser records a span for the claim', async () => {
   // One warm browser with defaults, and one with the locale of the previous test.
-  const warm = async () => (await server.operator<string>('/metrics')).text;
+  const warm = async () => (await server.fetchFromOperator<string>('/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
-  const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
+  const { body: session } = await create({}, { traceparent: `00-${TRACE_ID.replace('0', '1')}-${CALLER_SPAN_ID}-01` });
   const claim = await receiver.span('session.claim', ({ attributes }) => attributes['berth.session_id'] === session.id);
-  assert.equal(claim.traceId, TRACE.replace('0', '1'));
+  assert.equal(claim.traceId, TRACE_ID.replace('0', '1'));
   await server.release(session.id);
 });
 
 test('a connection and a refused upgrade are each recorded as one span', async () => {
   const { body: session } = await create({ keepAlive: true });
-  const traceparent = `00-${TRACE}-${CALLER}-01`;
+  const traceparent = `00-${TRACE_ID}-${CALLER_SPAN_ID}-01`;
   const client = await CdpClient.connect(session.connectUrl, { traceparent });
   await client.send('Browser.getVersion');
   await client.close();
   const span = await receiver.span('cdp.connection', ({ attributes }) => attributes['berth.session_id'] === session.id);
-  assert.deepEqual([span.traceId, span.parentSpanId, span.kind], [TRACE, CALLER, SERVER]);
+  assert.deepEqual([span.traceId, span.parentSpanId, span.kind], [TRACE_ID, CALLER_SPAN_ID, SERVER_KIND]);
   assert.equal(span.attributes['berth.application_id'], server.applicationId);
   assert.match(String(span.attributes['berth.request_id']), /^req_[0-9a-f]{32}$/);
-  assert.notEqual(span.status, FAILED);
+  assert.notEqual(span.status, FAILED_STATUS);
 
-  const { body } = await refusedUpgrade(`${session.connectUrl}x`);
-  const refused = await receiver.span('cdp.connection', ({ status }) => status === FAILED);
-  assert.equal(refused.attributes['error.type'], 'invalid_credentials');
-  assert.equal(refused.attributes['berth.request_id'], body.requestId);
+  const { body } = await expectUpgradeRefusal(`${session.connectUrl}x`);
+  const refusedSpan = await receiver.span('cdp.connection', ({ status }) => status === FAILED_STATUS);
+  assert.equal(refusedSpan.attributes['error.type'], 'invalid_credentials');
+  assert.equal(refusedSpan.attributes['berth.request_id'], body.requestId);
   await server.release(session.id);
 });
 
@@ -100,18 +100,23 @@ test('a refusal does not mark the span as failed, and its code is an attribute',
   );
   assert.equal(span.attributes['berth.error_code'], 'not_found');
   assert.equal(span.attributes['http.response.status_code'], 404);
-  assert.notEqual(span.status, FAILED);
+  assert.notEqual(span.status, FAILED_STATUS);
 });
 
 test('an invalid traceparent starts a new trace, and an unsampled traceparent records no span', async () => {
-  for (const traceparent of ['', 'hello', `00-${'0'.repeat(32)}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
+  for (const traceparent of [
+    '',
+    'hello',
+    `00-${'0'.repeat(32)}-${CALLER_SPAN_ID}-01`,
+    `ff-${TRACE_ID}-${CALLER_SPAN_ID}-01`,
+  ]) {
     const requestId = `strange-${traceparent.length}-${traceparent.slice(0, 2)}`;
     await server.api('GET', '/v1/browsers/sessions', { headers: { traceparent, 'x-request-id': requestId } });
     const span = await receiver.span('listSessions', it => it.attributes['berth.request_id'] === requestId);
     assert.equal(span.parentSpanId, undefined);
-    assert.notEqual(span.traceId, TRACE);
+    assert.notEqual(span.traceId, TRACE_ID);
   }
-  const unsampled = { traceparent: `00-${TRACE}-${CALLER}-00`, 'x-request-id': 'not-to-be-recorded' };
+  const unsampled = { traceparent: `00-${TRACE_ID}-${CALLER_SPAN_ID}-00`, 'x-request-id': 'not-to-be-recorded' };
   await server.api('GET', '/v1/browsers/sessions', { headers: unsampled });
   await server.api('GET', '/v1/browsers/sessions', { headers: { 'x-request-id': 'to-be-recorded' } });
   await receiver.span('listSessions', it => it.attributes['berth.request_id'] === 'to-be-recorded');

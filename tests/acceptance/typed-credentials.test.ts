@@ -7,7 +7,7 @@ import type { AgentOperation } from '../../contract/invocations.ts';
 import type { StoredCredential } from '../../contract/stored-credentials.ts';
 import { Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -17,7 +17,7 @@ const PASSWORD = 'k9!zäLuft "quoted" &more';
 const SEED = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
 /** The values that the pages received. A page reports its values only to its own server. */
-const got: Array<Readonly<Record<string, string>>> = [];
+const receivedValues: Array<Readonly<Record<string, string>>> = [];
 const FORM = `<!doctype html><title>Bank</title><form id="form"><input id="user" name="user"><input id="code" name="code" inputmode="numeric">
   <input id="password" name="password" type="password"><textarea id="note" name="note"></textarea><input id="fixed" readonly><button>Sign in</button></form>
   <p id="heard"></p><p id="state"></p><script>
@@ -42,16 +42,16 @@ const pages = await openPages({
       body += part;
     });
     request.on('end', () => {
-      got.push(JSON.parse(body));
+      receivedValues.push(JSON.parse(body));
       response.end('ok');
     });
   },
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '3' } });
 await liftLimits(server);
-const owner = await Owner.of(server);
+const owner = await Owner.open(server);
 const login = { type: 'login', value: { username: USERNAME, password: PASSWORD, totpSeed: SEED }, origins: [pages.a] };
-const { key } = await keyWith(server, {
+const { key } = await issueAgentKey(server, {
   grants: [
     { operationId: 'bank.enter' },
     { operationId: 'bank.frame' },
@@ -63,7 +63,7 @@ const call = (id: string, input: object, as = key) => {
   calls += 1;
   return invoke(server, as, id, input, { headers: { 'idempotency-key': `call ${calls}` } });
 };
-const steps = (all: readonly object[], more: object = {}, as = key) =>
+const runSteps = (all: readonly object[], more: object = {}, as = key) =>
   call('browser.steps', { url: `${pages.a}/login`, steps: all, ...more }, as);
 
 const operation = (binding: object) => ({
@@ -91,7 +91,7 @@ test('an operation types the user name, password and one-time code into pages of
   );
   const { body, text: said } = await call('bank.enter', {});
   assert.equal(body.status, 'succeeded', said);
-  const { user, password, code } = got.at(-1) ?? {};
+  const { user, password, code } = receivedValues.at(-1) ?? {};
   assert.deepEqual([user, password], [USERNAME, PASSWORD]);
   const totp = new TOTP({ secret: SEED });
   assert.notEqual(totp.validate({ token: code ?? '', window: 4 }), null, code);
@@ -109,34 +109,34 @@ test('an operation types the user name, password and one-time code into pages of
 });
 
 test('an agent can type the credentials of its grant with its own steps, including into a shadow root', async () => {
-  const { body, text } = await steps([
+  const { body, text } = await runSteps([
     ...SIGN_IN,
     { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
   ]);
   assert.equal(body.status, 'succeeded', text);
-  assert.equal(got.at(-1)?.password, PASSWORD);
-  const shadow = [
+  assert.equal(receivedValues.at(-1)?.password, PASSWORD);
+  const shadowSteps = [
     { do: 'fill', selector: '#inner', credential: 'bank', field: 'password' },
     { do: 'waitFor', selector: '#state:has-text("done")' },
   ];
-  const inner = await steps(shadow, { url: `${pages.a}/shadow` });
+  const inner = await runSteps(shadowSteps, { url: `${pages.a}/shadow` });
   assert.equal(inner.body.status, 'succeeded', inner.text);
-  assert.equal(got.at(-1)?.password, PASSWORD);
+  assert.equal(receivedValues.at(-1)?.password, PASSWORD);
 });
 
 test('a credential is typed into a frame of another origin if the credential allows both origins', async () => {
   const { status, text } = await owner.writeCredential('both', { ...login, origins: [pages.a, pages.b] });
   assert.equal(status, 201, text);
-  const frame = '#login >> internal:control=enter-frame >> ';
-  const inFrame = (credential: string) => [
-    { do: 'fill', selector: `${frame}#password`, credential, field: 'password' },
-    { do: 'click', selector: `${frame}button` },
-    { do: 'waitFor', selector: `${frame}#state:has-text("done")` },
+  const framePrefix = '#login >> internal:control=enter-frame >> ';
+  const frameSteps = (credential: string) => [
+    { do: 'fill', selector: `${framePrefix}#password`, credential, field: 'password' },
+    { do: 'click', selector: `${framePrefix}button` },
+    { do: 'waitFor', selector: `${framePrefix}#state:has-text("done")` },
   ];
-  await owner.publish('bank.frame', operation({ url: `${pages.a}/framed`, steps: inFrame('both') }));
+  await owner.publish('bank.frame', operation({ url: `${pages.a}/framed`, steps: frameSteps('both') }));
   const { body, text: said } = await call('bank.frame', {});
   assert.equal(body.status, 'succeeded', said);
-  assert.equal(got.at(-1)?.password, PASSWORD);
+  assert.equal(receivedValues.at(-1)?.password, PASSWORD);
 });
 
 test('a fill step for a field that does not accept text fails, and the error states the reason', async () => {
@@ -145,7 +145,7 @@ test('a fill step for a field that does not accept text fails, and the error sta
     ['button', /not a text field/],
   ] as const;
   for (const [selector, why] of cases) {
-    const { body, text } = await steps([{ do: 'fill', selector, credential: 'bank', field: 'password' }]);
+    const { body, text } = await runSteps([{ do: 'fill', selector, credential: 'bank', field: 'password' }]);
     assert.deepEqual([body.status, body.error?.code], ['failed', 'not_possible'], text);
     assert.match(body.error?.message ?? '', why);
   }
@@ -162,29 +162,29 @@ test('a fill step without exactly one value to type is refused, and so are crede
     [{ do: 'click', selector, totp: 'bank' }, 'input.steps.0.totp'],
   ] as const;
   for (const [step, path] of cases) {
-    const { status, body, text } = await steps([step]);
+    const { status, body, text } = await runSteps([step]);
     assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
     assert.equal(Object(body).details.issues[0].path, path, text);
   }
 });
 
 test('a call with a credential that is not in the grant is refused, and nothing is started', async () => {
-  const before = pages.hits('/login');
-  const plain = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
-  const refused = await steps(SIGN_IN, {}, plain.key);
-  assert.deepEqual([refused.status, refused.body.code], [403, 'input_not_granted'], refused.text);
-  const notNamed = await steps([{ do: 'fill', selector: '#password', credential: 'both', field: 'password' }]);
+  const hitsBefore = pages.hits('/login');
+  const plain = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
+  const refusal = await runSteps(SIGN_IN, {}, plain.key);
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'input_not_granted'], refusal.text);
+  const notNamed = await runSteps([{ do: 'fill', selector: '#password', credential: 'both', field: 'password' }]);
   assert.deepEqual([notNamed.status, notNamed.body.code], [403, 'input_not_granted'], notNamed.text);
-  const missing = await steps([{ do: 'fill', selector: '#password', credential: 'other', field: 'password' }]);
+  const missing = await runSteps([{ do: 'fill', selector: '#password', credential: 'other', field: 'password' }]);
   assert.deepEqual([missing.status, missing.body.code], [424, 'credential_missing'], missing.text);
-  assert.equal(pages.hits('/login'), before);
+  assert.equal(pages.hits('/login'), hitsBefore);
   const { body } = await server.api<AgentOperation>('GET', agentPath(server, 'operations/browser.steps'), { key });
   assert.deepEqual(body.grant.credentials, ['bank', 'other']);
   const grants = [{ operationId: 'bank.enter', credentials: ['bank'] }];
-  const elsewhere = await owner.send('POST', 'agent-keys', {
+  const grantResponse = await owner.send('POST', 'agent-keys', {
     body: { name: 'x', scopes: ['operations:invoke'], grants },
   });
-  assert.deepEqual([elsewhere.status, elsewhere.body.code], [400, 'invalid_request'], elsewhere.text);
+  assert.deepEqual([grantResponse.status, grantResponse.body.code], [400, 'invalid_request'], grantResponse.text);
 });
 
 test('an operation with a credential that cannot be typed is refused, and so are calls after the credential was deleted', async () => {
@@ -202,9 +202,9 @@ test('an operation with a credential that cannot be typed is refused, and so are
       url: `${pages.a}/login`,
       steps: [{ do: 'fill', selector: '#password', credential, field: 'password' }],
     };
-    const refused = await owner.configure('bank.wrong', operation(binding));
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
-    assert.match(refused.text, why);
+    const refusal = await owner.configure('bank.wrong', operation(binding));
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
+    assert.match(refusal.text, why);
   }
   await owner.writeCredential('seedless', {
     type: 'login',
@@ -215,8 +215,12 @@ test('an operation with a credential that cannot be typed is refused, and so are
     'bank.enter',
     operation({ url: `${pages.a}/login`, steps: [{ do: 'fill', selector: '#code', totp: 'seedless' }] }),
   );
-  const seedless = await call('bank.enter', {});
-  assert.deepEqual([seedless.status, seedless.body.code], [424, 'credential_missing'], seedless.text);
+  const seedlessResponse = await call('bank.enter', {});
+  assert.deepEqual(
+    [seedlessResponse.status, seedlessResponse.body.code],
+    [424, 'credential_missing'],
+    seedlessResponse.text,
+  );
   const inUse = await owner.send('DELETE', 'credentials/seedless', { ifMatch: '*' });
   assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready'], inUse.text);
   assert.equal((await owner.send('DELETE', 'credentials/seedless?force=true', { ifMatch: '*' })).status, 204);
@@ -227,19 +231,19 @@ test('an operation with a credential that cannot be typed is refused, and so are
 });
 
 test('a running call keeps the credential value that it started with, and the next call uses the new value', async () => {
-  const before = got.length;
-  const slow = steps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
+  const countBefore = receivedValues.length;
+  const slow = runSteps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
   await eventually(
     'the call to have opened its page',
     () => pages.hits('/login'),
     hits => hits > 0,
   );
-  const { body: running } = await eventually(
+  const { body: runningCalls } = await eventually(
     'a running call',
     () => server.api<{ data: { status: string }[] }>('GET', agentPath(server, 'invocations?status=running'), { key }),
     ({ body }) => body.data.length > 0,
   );
-  assert.equal(running.data.length, 1);
+  assert.equal(runningCalls.data.length, 1);
   const { status, text } = await owner.writeCredential(
     'bank',
     { ...login, value: { ...login.value, password: 'the new one 2' } },
@@ -247,10 +251,10 @@ test('a running call keeps the credential value that it started with, and the ne
   );
   assert.equal(status, 200, text);
   assert.equal((await slow).body.status, 'succeeded');
-  const next = await steps(SIGN_IN);
+  const next = await runSteps(SIGN_IN);
   assert.equal(next.body.status, 'succeeded', next.text);
   assert.deepEqual(
-    got.slice(before).map(({ password }) => password),
+    receivedValues.slice(countBefore).map(({ password }) => password),
     [PASSWORD, 'the new one 2'],
   );
 });

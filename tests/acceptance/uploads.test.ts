@@ -11,12 +11,12 @@ import { chromium, type Page } from 'playwright-core';
 import type { UploadResponse } from '../../contract/files.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { ownerToken, setLimits } from '../harness/limits.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOwnerToken, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
@@ -32,7 +32,7 @@ const send = async (session: string, name: string, bytes: Buffer | string, heade
     headers: { ...made.headers, ...headers },
   });
 };
-const uploadsOf = async (session: string): Promise<NonNullable<Session['uploads']>> =>
+const readUploads = async (session: string): Promise<NonNullable<Session['uploads']>> =>
   (await server.read(session)).uploads ?? [];
 
 async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {
@@ -71,13 +71,16 @@ describe('files can be uploaded to a session', () => {
         ...{ message: 'File uploaded', fileName: 'Grüße ☂.txt', filePath: '/tmp/.uploads/Grüße ☂.txt' },
         ...{ size: 5, checksum: sha256('hello') },
       });
-      const [listed, ...more] = await uploadsOf(session.id);
+      const [listedUpload, ...more] = await readUploads(session.id);
       assert.deepEqual(more, []);
-      assert.deepEqual([listed?.fileName, listed?.size, listed?.checksum], ['Grüße ☂.txt', 5, sha256('hello')]);
+      assert.deepEqual(
+        [listedUpload?.fileName, listedUpload?.size, listedUpload?.checksum],
+        ['Grüße ☂.txt', 5, sha256('hello')],
+      );
       await withForm(session, async page => {
         assert.deepEqual(await attach(page, [result.body.filePath]), ['Grüße ☂.txt:hello']);
       });
-      const [told] = await eventsOf(server, session.id, 'file.uploaded');
+      const [told] = await listEvents(server, session.id, 'file.uploaded');
       assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
     }));
 
@@ -85,11 +88,11 @@ describe('files can be uploaded to a session', () => {
     withSession(async session => {
       await send(session.id, 'cv.pdf', 'first');
       await Promise.all(['second', 'third'].map(bytes => send(session.id, 'cv.pdf', bytes)));
-      const [listed, ...more] = await uploadsOf(session.id);
+      const [listedUpload, ...more] = await readUploads(session.id);
       assert.deepEqual(more, []);
       await withForm(session, async page => {
         const [seen = ''] = await attach(page, ['/tmp/.uploads/cv.pdf']);
-        assert.equal(listed?.checksum, sha256(seen.slice('cv.pdf:'.length)));
+        assert.equal(listedUpload?.checksum, sha256(seen.slice('cv.pdf:'.length)));
       });
     }));
 
@@ -99,7 +102,7 @@ describe('files can be uploaded to a session', () => {
       const file = new File([randomBytes(1000)], 'from sdk.bin');
       assert.deepEqual(Object(await client.sessions.uploads.create(session.id, { file })).message, 'File uploaded');
       assert.deepEqual(
-        (await uploadsOf(session.id)).map(({ fileName, size }) => [fileName, size]),
+        (await readUploads(session.id)).map(({ fileName, size }) => [fileName, size]),
         [['from sdk.bin', 1000]],
       );
       await withForm(session, async page => {
@@ -114,7 +117,7 @@ describe('files can be uploaded to a session', () => {
       withSession(async session => {
         const result = await send(session.id, name, 'x');
         assert.deepEqual([result.status, result.body.code], [400, 'invalid_file'], result.text);
-        assert.deepEqual(await uploadsOf(session.id), []);
+        assert.deepEqual(await readUploads(session.id), []);
       }));
 
   for (const name of ['...', '.hidden', 'שלום\u200f.txt', '\u202egpj.exe', `${'☂'.repeat(85)}`])
@@ -129,34 +132,40 @@ describe('files can be uploaded to a session', () => {
   it('an upload is refused without a file, with two files, with another content type, or if too large', () =>
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
-      const code = async (options: object): Promise<unknown[]> => {
+      const uploadOutcome = async (options: object): Promise<unknown[]> => {
         const result = await server.api('POST', path, options);
         return [result.status, result.body.code];
       };
-      assert.deepEqual(await code(await uploadRequest('a', 'x', 'other')), [400, 'missing_file']);
-      assert.deepEqual(await code({ body: {} }), [415, 'unsupported_media_type']);
+      assert.deepEqual(await uploadOutcome(await uploadRequest('a', 'x', 'other')), [400, 'missing_file']);
+      assert.deepEqual(await uploadOutcome({ body: {} }), [415, 'unsupported_media_type']);
       const two = new FormData();
       for (const one of ['a', 'b']) two.append('file', new Blob(['x']), one);
       const raw = new Response(two);
       const headers = { 'content-type': raw.headers.get('content-type') ?? '' };
-      assert.deepEqual(await code({ body: Buffer.from(await raw.arrayBuffer()), headers }), [400, 'invalid_file']);
-      assert.deepEqual(await code(await uploadRequest('big', randomBytes(3_000_001))), [413, 'payload_too_large']);
-      assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200);
-      assert.deepEqual(await code(await uploadRequest('other half', randomBytes(1_500_000))), [
+      assert.deepEqual(await uploadOutcome({ body: Buffer.from(await raw.arrayBuffer()), headers }), [
+        400,
+        'invalid_file',
+      ]);
+      assert.deepEqual(await uploadOutcome(await uploadRequest('big', randomBytes(3_000_001))), [
         413,
         'payload_too_large',
       ]);
-      const token = await ownerToken(server);
+      assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200);
+      assert.deepEqual(await uploadOutcome(await uploadRequest('other half', randomBytes(1_500_000))), [
+        413,
+        'payload_too_large',
+      ]);
+      const token = await createOwnerToken(server);
       await setLimits(server, token, { maxUploadBytes: 1000 });
-      const refusal = async (size: number): Promise<string> =>
+      const refusalMessage = async (size: number): Promise<string> =>
         (await server.api('POST', path, await uploadRequest('over the limit', randomBytes(size)))).body.message;
-      assert.match(await refusal(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
+      assert.match(await refusalMessage(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
       await setLimits(server, token, { maxStoredBytes: 2_000_000 });
-      assert.match(await refusal(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
+      assert.match(await refusalMessage(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
       await setLimits(server, token, {});
       assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200, 'replaces the first one');
       assert.deepEqual(
-        (await uploadsOf(session.id)).map(({ fileName }) => fileName),
+        (await readUploads(session.id)).map(({ fileName }) => fileName),
         ['half'],
       );
     }));
@@ -165,14 +174,14 @@ describe('files can be uploaded to a session', () => {
     withSession(async session => {
       const made = await uploadRequest('a', 'x');
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
-      assert.equal((await server.api('POST', path, { ...made, key: await keyOfOtherApplication(server) })).status, 404);
+      assert.equal((await server.api('POST', path, { ...made, key: await createForeignKey(server) })).status, 404);
       assert.equal((await server.api('POST', path, { ...made, key: null })).status, 401);
       assert.equal((await send(randomUUID(), 'a', 'x')).status, 404);
       const ended = await server.createSession();
       await server.release(ended.id);
-      const refused = await send(ended.id, 'a', 'x');
-      assert.deepEqual([refused.status, refused.body.code], [409, 'session_not_running']);
-      assert.equal(refused.headers['x-should-retry'], 'false');
+      const refusal = await send(ended.id, 'a', 'x');
+      assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_running']);
+      assert.equal(refusal.headers['x-should-retry'], 'false');
     }));
 
   it('an interrupted upload leaves no file behind', () =>
@@ -189,7 +198,7 @@ describe('files can be uploaded to a session', () => {
       await eventually('the upload to begin', () => readdirSync(join(server.dataDir, 'incoming')).length === 1);
       socket.destroy();
       await eventually('the file to be removed', () => readdirSync(join(server.dataDir, 'incoming')).length === 0);
-      assert.deepEqual(await uploadsOf(session.id), []);
+      assert.deepEqual(await readUploads(session.id), []);
       assert.deepEqual(filesIn(session.id), []);
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
@@ -203,11 +212,11 @@ describe('files can be uploaded to a session', () => {
       for (let read = 0; read < lead; read += 1) await server.read(id);
       await server.release(id);
       const result = await sent;
-      const listed = (await uploadsOf(id)).map(({ fileName, checksum }) => [fileName, checksum]);
-      if (result.status === 200) assert.deepEqual(listed, [['raced.bin', sha256(bytes)]]);
+      const listedFiles = (await readUploads(id)).map(({ fileName, checksum }) => [fileName, checksum]);
+      if (result.status === 200) assert.deepEqual(listedFiles, [['raced.bin', sha256(bytes)]]);
       else {
         assert.deepEqual([result.status, result.body.code], [409, 'session_not_running'], result.text);
-        assert.deepEqual(listed, []);
+        assert.deepEqual(listedFiles, []);
       }
     }
   });
@@ -216,12 +225,12 @@ describe('files can be uploaded to a session', () => {
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
-      const [seen] = await uploadsOf(session.id);
+      const [seen] = await readUploads(session.id);
       assert.equal(seen?.checksum, sha256('bytes'));
-      const again = await send(session.id, 'once.txt', 'bytes', key);
-      assert.deepEqual([again.status, again.headers['idempotency-replayed']], [200, 'true']);
-      assert.equal(again.body.checksum, sha256('bytes'));
-      assert.deepEqual(await uploadsOf(session.id), [seen]);
+      const resendResponse = await send(session.id, 'once.txt', 'bytes', key);
+      assert.deepEqual([resendResponse.status, resendResponse.headers['idempotency-replayed']], [200, 'true']);
+      assert.equal(resendResponse.body.checksum, sha256('bytes'));
+      assert.deepEqual(await readUploads(session.id), [seen]);
       assert.deepEqual(filesIn(session.id), ['once.txt']);
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
@@ -231,9 +240,13 @@ describe('files can be uploaded to a session', () => {
     const key = { 'idempotency-key': randomUUID() };
     const first = await send(session.id, 'once.txt', 'bytes', key);
     await server.release(session.id);
-    const again = await send(session.id, 'once.txt', 'bytes', key);
-    assert.deepEqual([again.status, again.headers['idempotency-replayed']], [200, 'true'], again.text);
-    assert.deepEqual(again.body, first.body);
+    const resendResponse = await send(session.id, 'once.txt', 'bytes', key);
+    assert.deepEqual(
+      [resendResponse.status, resendResponse.headers['idempotency-replayed']],
+      [200, 'true'],
+      resendResponse.text,
+    );
+    assert.deepEqual(resendResponse.body, first.body);
     const other = await send(session.id, 'once.txt', 'bytes', { 'idempotency-key': randomUUID() });
     assert.deepEqual([other.status, other.body.code], [409, 'session_not_running']);
   });
@@ -255,7 +268,7 @@ describe('files can be uploaded to a session', () => {
     });
     await server.release(session.id);
     assert.deepEqual(
-      (await uploadsOf(session.id)).map(({ fileName }) => fileName),
+      (await readUploads(session.id)).map(({ fileName }) => fileName),
       ['a.txt'],
     );
     assert.deepEqual(boxesOf(server.dataDir), []);

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Session, SessionUsage } from '../../contract/sessions.ts';
 import type { ApplicationUsage } from '../../contract/usage.ts';
-import { boxOf, kill } from '../faults/victims.ts';
+import { boxProcessesOf, kill } from '../faults/victims.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -17,7 +17,7 @@ const SAVE_MS = 10_000;
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
 const server = await startServer({ clock: 'test', pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-const usageOf = async (id: string): Promise<SessionUsage> => {
+const readUsage = async (id: string): Promise<SessionUsage> => {
   const { usage } = (await server.read(id)) as Session;
   assert.ok(usage, 'the session has a usage');
   return usage;
@@ -36,20 +36,21 @@ async function download(session: CreatedSession): Promise<void> {
 
 test('a session reports its current usage while running, and its total usage after its end', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const before = await usageOf(session.id);
+  const usageBefore = await readUsage(session.id);
   await download(session);
-  const during = await usageOf(session.id);
-  assert.ok(during.bytesReceived >= before.bytesReceived + BIG_BYTES, `${during.bytesReceived} bytes`);
-  assert.ok(during.bytesSent > before.bytesSent);
+  const usageDuring = await readUsage(session.id);
+  assert.ok(usageDuring.bytesReceived >= usageBefore.bytesReceived + BIG_BYTES, `${usageDuring.bytesReceived} bytes`);
+  assert.ok(usageDuring.bytesSent > usageBefore.bytesSent);
   // A host without cgroups for boxes counts neither CPU time nor memory.
-  if (during.cpuSeconds !== undefined)
-    assert.ok(during.cpuSeconds > (before.cpuSeconds ?? 0) && during.cpuSeconds < 600);
-  if (during.peakMemoryBytes !== undefined) assert.ok(during.peakMemoryBytes > 10_000_000, `${during.peakMemoryBytes}`);
+  if (usageDuring.cpuSeconds !== undefined)
+    assert.ok(usageDuring.cpuSeconds > (usageBefore.cpuSeconds ?? 0) && usageDuring.cpuSeconds < 600);
+  if (usageDuring.peakMemoryBytes !== undefined)
+    assert.ok(usageDuring.peakMemoryBytes > 10_000_000, `${usageDuring.peakMemoryBytes}`);
   await server.release(session.id);
-  const final = await usageOf(session.id);
-  assert.ok(final.bytesReceived >= during.bytesReceived);
-  assert.ok((final.cpuSeconds ?? 0) >= (during.cpuSeconds ?? 0));
-  assert.deepEqual(await usageOf(session.id), final);
+  const finalUsage = await readUsage(session.id);
+  assert.ok(finalUsage.bytesReceived >= usageDuring.bytesReceived);
+  assert.ok((finalUsage.cpuSeconds ?? 0) >= (usageDuring.cpuSeconds ?? 0));
+  assert.deepEqual(await readUsage(session.id), finalUsage);
   const { body } = await server.api<Session[]>('GET', '/v1/browsers/sessions');
   assert.ok(
     body.every(one => one.usage === undefined),
@@ -60,30 +61,33 @@ test('a session reports its current usage while running, and its total usage aft
 test('the usage of a session is kept when the server is killed, and counting continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
-  const saved = await eventually(
+  const savedUsage = await eventually(
     'the usage to be saved',
     async () => {
       await server.advance(SAVE_MS);
-      return usageOf(session.id);
+      return readUsage(session.id);
     },
     ({ bytesReceived }) => bytesReceived >= BIG_BYTES,
   );
   await server.advance(SAVE_MS);
   await server.restart('SIGKILL');
-  const after = await usageOf(session.id);
-  assert.ok(after.bytesReceived >= saved.bytesReceived, `${after.bytesReceived} of ${saved.bytesReceived}`);
-  assert.ok((after.cpuSeconds ?? 0) >= (saved.cpuSeconds ?? 0));
+  const usageAfter = await readUsage(session.id);
+  assert.ok(
+    usageAfter.bytesReceived >= savedUsage.bytesReceived,
+    `${usageAfter.bytesReceived} of ${savedUsage.bytesReceived}`,
+  );
+  assert.ok((usageAfter.cpuSeconds ?? 0) >= (savedUsage.cpuSeconds ?? 0));
   await download(session);
   await server.release(session.id);
-  const final = await usageOf(session.id);
-  assert.ok(final.bytesReceived >= saved.bytesReceived + BIG_BYTES, `${final.bytesReceived} bytes`);
-  assert.ok((final.cpuSeconds ?? 0) >= (after.cpuSeconds ?? 0));
+  const finalUsage = await readUsage(session.id);
+  assert.ok(finalUsage.bytesReceived >= savedUsage.bytesReceived + BIG_BYTES, `${finalUsage.bytesReceived} bytes`);
+  assert.ok((finalUsage.cpuSeconds ?? 0) >= (usageAfter.cpuSeconds ?? 0));
 });
 
 const HOUR_MS = 3_600_000;
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
-async function applicationUsage(query: Readonly<Record<string, string>>): Promise<ApplicationUsage> {
+async function readApplicationUsage(query: Readonly<Record<string, string>>): Promise<ApplicationUsage> {
   const path = `/v1/applications/${server.applicationId}/usage?${new URLSearchParams(query)}`;
   const read = await server.api<ApplicationUsage>('GET', path, { key: token });
   assert.equal(read.status, 200, read.text);
@@ -92,14 +96,14 @@ async function applicationUsage(query: Readonly<Record<string, string>>): Promis
 
 test('an application reports its usage per time step and per agent key, even after the hours have been aggregated', async () => {
   const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
-  const crashing = await server.createSession({ keepAlive: true });
-  kill(boxOf(server, crashing.id).browser);
-  await server.waitUntilEnded(crashing.id);
-  const now = Date.parse(crashing.createdAt);
-  const first = sessions.at(-1)?.createdAt ?? crashing.createdAt;
-  const period = { from: first, to: new Date(now + 1).toISOString() };
-  const day = await applicationUsage(period);
-  const { total, keys } = day;
+  const crashingSession = await server.createSession({ keepAlive: true });
+  kill(boxProcessesOf(server, crashingSession.id).browser);
+  await server.waitUntilEnded(crashingSession.id);
+  const now = Date.parse(crashingSession.createdAt);
+  const firstCreatedAt = sessions.at(-1)?.createdAt ?? crashingSession.createdAt;
+  const period = { from: firstCreatedAt, to: new Date(now + 1).toISOString() };
+  const dailyUsage = await readApplicationUsage(period);
+  const { total, keys } = dailyUsage;
   assert.equal(total.created, sessions.length + 1);
   assert.deepEqual(total.endReasons, { released: sessions.length, crashed: 1 });
   assert.deepEqual([total.ended, total.failed, total.peakRunning], [sessions.length + 1, 1, 1]);
@@ -115,12 +119,15 @@ test('an application reports its usage per time step and per agent key, even aft
     () => server.log(),
     lines => lines.some(line => line.includes('clock.sum_usage')),
   );
-  const { from, to, ...later } = await applicationUsage(period);
-  assert.deepEqual(later, { step: '1d', total, keys, steps: day.steps });
-  assert.ok(Date.parse(from) <= Date.parse(first) && now < Date.parse(to));
-  const hours = await applicationUsage({ ...period, step: '1h' });
-  assert.deepEqual(hours.total.endReasons, total.endReasons);
-  assert.equal(hours.steps[0]?.from, new Date(Math.floor(Date.parse(first) / HOUR_MS) * HOUR_MS).toISOString());
+  const { from, to, ...laterUsage } = await readApplicationUsage(period);
+  assert.deepEqual(laterUsage, { step: '1d', total, keys, steps: dailyUsage.steps });
+  assert.ok(Date.parse(from) <= Date.parse(firstCreatedAt) && now < Date.parse(to));
+  const hourlyUsage = await readApplicationUsage({ ...period, step: '1h' });
+  assert.deepEqual(hourlyUsage.total.endReasons, total.endReasons);
+  assert.equal(
+    hourlyUsage.steps[0]?.from,
+    new Date(Math.floor(Date.parse(firstCreatedAt) / HOUR_MS) * HOUR_MS).toISOString(),
+  );
 });
 
 test('a usage period that is empty, malformed or has too many steps is refused', async () => {

@@ -19,9 +19,9 @@ const masterKeyFile = join(server.dataDir, 'master-key');
 const masterKey = (): string => readFileSync(masterKeyFile, 'utf8').trim();
 
 const STATE = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value: 'kept' }] }] };
-const state = async (id: string) => (await server.api('GET', `/v1/browsers/contexts/${id}/storage-state`)).text;
+const readState = async (id: string) => (await server.api('GET', `/v1/browsers/contexts/${id}/storage-state`)).text;
 
-async function aContext(): Promise<string> {
+async function createContext(): Promise<string> {
   const { body, text, status } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   assert.equal(status, 201, text);
   const made = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, { body: STATE });
@@ -31,14 +31,14 @@ async function aContext(): Promise<string> {
 
 test('the file of the master key can be read only by its owner, and the key can be replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
-  const [before, context] = [masterKey(), await aContext()];
+  const [before, context] = [masterKey(), await createContext()];
   assert.ok((await berth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);
   assert.match(masterKey(), /^[0-9a-f]{64}$/);
   assert.notEqual(masterKey(), before);
-  assert.match(await state(context), /kept/);
+  assert.match(await readState(context), /kept/);
   await server.restart('SIGTERM');
-  assert.match(await state(context), /kept/);
-  assert.match(await state(await aContext()), /kept/);
+  assert.match(await readState(context), /kept/);
+  assert.match(await readState(await createContext()), /kept/);
 });
 
 test('everyone can read the public keys, and a retired key is removed after 400 days', async () => {

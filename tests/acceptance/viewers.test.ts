@@ -61,20 +61,20 @@ async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[
   );
 }
 
-const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
+const seesSameFrame = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newestFrame !== undefined &&
   other.newestFrame !== undefined &&
   viewer.newestFrame.jpeg.equals(other.newestFrame.jpeg);
 
 /** Asserts that the recording shows all colours in order. */
 async function assertFilmShowsColours(id: string): Promise<void> {
-  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
+  const playlist = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   // Segments from before the page had its final size have an earlier #EXT-X-MAP.
-  const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
-  const times = COLOURS.map(colour => frames.findIndex(frame => isSimilarColour(frame.colour, colour)));
+  const frames = framesOf(await fetchFilm(playlist.slice(playlist.lastIndexOf('#EXT-X-MAP'))));
+  const frameIndexes = COLOURS.map(colour => frames.findIndex(frame => isSimilarColour(frame.colour, colour)));
   assert.ok(
-    times.every((at, index) => at > (times[index - 1] ?? -1)),
-    JSON.stringify({ times, frames }),
+    frameIndexes.every((at, index) => at > (frameIndexes[index - 1] ?? -1)),
+    JSON.stringify({ times: frameIndexes, frames }),
   );
 }
 
@@ -86,7 +86,7 @@ test('ten viewers see the same frames of a page', async () => {
   await eventually('a frame for each viewer', () => viewers.every(viewer => viewer.frameCount > 0));
   for (const colour of COLOURS) {
     await paintFor(first, page, colour);
-    await eventually('the same picture for all viewers', () => viewers.every(viewer => sees(viewer, first)));
+    await eventually('the same picture for all viewers', () => viewers.every(viewer => seesSameFrame(viewer, first)));
   }
   for (const viewer of viewers) await viewer.close();
   await browser.close();
@@ -98,8 +98,8 @@ test('a hundred viewers can watch a session, and another viewer is refused until
   const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
   await assert.rejects(LiveViewer.open(url), /429/);
   await viewers.pop()?.close();
-  const again = await eventually('a viewer to be admitted', () => LiveViewer.open(url).catch(() => undefined));
-  for (const viewer of [...viewers, ...(again ? [again] : [])]) await viewer.close();
+  const admittedViewer = await eventually('a viewer to be admitted', () => LiveViewer.open(url).catch(() => undefined));
+  for (const viewer of [...viewers, ...(admittedViewer ? [admittedViewer] : [])]) await viewer.close();
   await browser.close();
   await server.release(id);
 });
@@ -109,16 +109,16 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   await eventually('a frame for both viewers', () => fast.frameCount > 0 && slow.frameCount > 0);
   slow.stall();
-  const before = slow.frameCount;
+  const framesBefore = slow.frameCount;
   for (const colour of COLOURS) {
     await paintFor(fast, page, colour);
   }
   slow.resume();
-  await eventually('the slow viewer to get the newest picture', () => sees(slow, fast));
-  const missed = COLOURS.length - (slow.frameCount - before);
+  await eventually('the slow viewer to get the newest picture', () => seesSameFrame(slow, fast));
+  const missedFrames = COLOURS.length - (slow.frameCount - framesBefore);
   assert.ok(
-    missed >= COLOURS.length - 2,
-    `one that was on its way, and the newest: it got ${slow.frameCount - before}`,
+    missedFrames >= COLOURS.length - 2,
+    `one that was on its way, and the newest: it got ${slow.frameCount - framesBefore}`,
   );
   for (const viewer of [fast, slow]) await viewer.close();
   await browser.close();
@@ -136,9 +136,9 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
     bytes => bytes > TEXT_FRAME_BYTES_MIN,
   );
   for (const colour of COLOURS) await paintFor(fast, page, colour);
-  const [before, beforeBytes] = [slow.frameCount, slowLink.passed];
-  await eventually('the slow viewer to see the newest frame', () => sees(slow, fast));
-  const more = { frames: slow.frameCount - before, bytes: slowLink.passed - beforeBytes };
+  const [framesBefore, bytesBefore] = [slow.frameCount, slowLink.relayedBytes];
+  await eventually('the slow viewer to see the newest frame', () => seesSameFrame(slow, fast));
+  const more = { frames: slow.frameCount - framesBefore, bytes: slowLink.relayedBytes - bytesBefore };
   // At most two frames are sent: the one in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `frames were buffered: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
@@ -153,19 +153,19 @@ test('a viewer does not change the overrides of the agent', async () => {
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
-  const wanted = [640, true, true];
-  assert.deepEqual(await page.evaluate(look), wanted);
+  const expectedValues = [640, true, true];
+  assert.deepEqual(await page.evaluate(look), expectedValues);
   for (let n = 0; n < 2; n++) {
     const viewer = await LiveViewer.open(url);
     await eventually('a frame for the viewer', () => viewer.frameCount > 0);
-    assert.deepEqual(await page.evaluate(look), wanted, 'meanwhile');
+    assert.deepEqual(await page.evaluate(look), expectedValues, 'meanwhile');
     const left = server.log().filter(line => line.includes('live.left')).length;
     await viewer.close();
     await eventually(
       'the viewer to be disconnected',
       () => server.log().filter(line => line.includes('live.left')).length > left,
     );
-    assert.deepEqual(await page.evaluate(look), wanted, 'afterwards');
+    assert.deepEqual(await page.evaluate(look), expectedValues, 'afterwards');
   }
   await browser.close();
   await server.release(id);
@@ -176,10 +176,18 @@ test('only a few of many mouse moves are sent to a busy page, and the press that
   const viewer = await LiveViewer.open(url);
   await eventually('a frame for the viewer', () => viewer.frameCount > 0);
   await viewer.takeControl();
-  const common = { y: 100, modifiers: 0 };
+  const commonFields = { y: 100, modifiers: 0 };
   for (let n = 0; n < MOVES; n++)
-    viewer.sendInput({ type: 'mouse', action: 'move', x: n % 1000, button: 'none', buttons: 0, clicks: 0, ...common });
-  viewer.sendInput({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...common });
+    viewer.sendInput({
+      type: 'mouse',
+      action: 'move',
+      x: n % 1000,
+      button: 'none',
+      buttons: 0,
+      clicks: 0,
+      ...commonFields,
+    });
+  viewer.sendInput({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...commonFields });
   viewer.click(777, 100);
   await eventually('the click', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
   const moves = await page.evaluate<number>('moves');

@@ -10,35 +10,35 @@ import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-async function metric(server: TestServer, line: string): Promise<number> {
-  const { text } = await server.operator('/metrics');
+async function readMetric(server: TestServer, line: string): Promise<number> {
+  const { text } = await server.fetchFromOperator('/metrics');
   const found = text.split('\n').find(one => one.startsWith(`${line} `));
   return Number(found?.slice(line.length) ?? 0);
 }
 
-const warm = (server: TestServer, count: number): Promise<unknown> =>
+const waitForWarmBrowsers = (server: TestServer, count: number): Promise<unknown> =>
   eventually(
     `${count} warm browsers`,
-    () => metric(server, 'berth_warm_browsers'),
+    () => readMetric(server, 'berth_warm_browsers'),
     found => found === count,
     60_000,
   );
 
 test('creates with defaults claim warm browsers, which are then replaced, and no two sessions share a browser', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
-  await warm(server, 2);
+  await waitForWarmBrowsers(server, 2);
   for (const { id } of boxesOf(server.dataDir))
     assert.ok(Number(processorShareOf(server.dataDir, id)) < 0.2, 'a warm browser has a low CPU share');
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
-  assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
-  await warm(server, 2);
+  assert.ok((await readMetric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
+  await waitForWarmBrowsers(server, 2);
   // A box has a smaller CPU share while its browser is starting.
   await eventually(
     'four boxes to have their full share',
     () => boxesOf(server.dataDir).map(({ id }) => processorShareOf(server.dataDir, id)),
     shares => shares.filter(share => share === 1).length === 4,
   );
-  const marks = await Promise.all(
+  const markedBrowsers = await Promise.all(
     sessions.map(async ({ id, connectUrl }) => {
       const browser = await chromium.connectOverCDP(connectUrl);
       const [context] = browser.contexts();
@@ -48,44 +48,45 @@ test('creates with defaults claim warm browsers, which are then replaced, and no
       return { id, context, browser };
     }),
   );
-  for (const { id, context } of marks)
+  for (const { id, context } of markedBrowsers)
     assert.deepEqual(
       (await context.cookies()).map(cookie => cookie.value),
       [id],
     );
   await Promise.all(sessions.map(session => server.release(session.id)));
   // Closed last, because a session ends by itself after its client has disconnected.
-  for (const { browser } of marks) await browser.close();
-  const started = (browser: string) => metric(server, `berth_session_start_seconds_count{browser="${browser}"}`);
+  for (const { browser } of markedBrowsers) await browser.close();
+  const countStarts = (browser: string) =>
+    readMetric(server, `berth_session_start_seconds_count{browser="${browser}"}`);
   const [hits, misses] = await Promise.all([
-    metric(server, 'berth_warm_claims_total{outcome="hit"}'),
-    metric(server, 'berth_warm_claims_total{outcome="miss"}'),
+    readMetric(server, 'berth_warm_claims_total{outcome="hit"}'),
+    readMetric(server, 'berth_warm_claims_total{outcome="miss"}'),
   ]);
-  assert.deepEqual([await started('warm'), await started('cold')], [hits, misses]);
+  assert.deepEqual([await countStarts('warm'), await countStarts('cold')], [hits, misses]);
   assert.equal(hits + misses, 4);
 });
 
 test('a create can claim a browser that is still starting, and gives the browser its full CPU share', async () => {
-  const moody = await createFaultyChromium();
-  moody.setBehaviour('slow');
-  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
+  const faultyChromium = await createFaultyChromium();
+  faultyChromium.setBehaviour('slow');
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: faultyChromium.path } });
   // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser is ready by
   // then, it is claimed like any other warm browser.
   await eventually('a browser to be starting in its box', () => boxesOf(server.dataDir).some(isBoxReady));
-  const [coming] = boxesOf(server.dataDir);
-  assert.ok(coming);
+  const [startingBox] = boxesOf(server.dataDir);
+  assert.ok(startingBox);
   // The kernel shows the process before the server has registered the browser, so the test also waits for a response
   // from the server.
-  await metric(server, 'berth_warm_browsers');
+  await readMetric(server, 'berth_warm_browsers');
   const session = await server.createSession();
   assert.deepEqual(
-    boxesOf(server.dataDir).filter(({ id }) => id === coming.id).length,
+    boxesOf(server.dataDir).filter(({ id }) => id === startingBox.id).length,
     1,
     'the box that was starting still exists',
   );
-  const share = () => processorShareOf(server.dataDir, coming.id);
+  const share = () => processorShareOf(server.dataDir, startingBox.id);
   await eventually('the box to have its full CPU share after its start', share, now => now === 1);
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
+  assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
   await server.release(session.id);
@@ -93,21 +94,21 @@ test('a create can claim a browser that is still starting, and gives the browser
 });
 
 test('a warm browser from before an upgrade of Chromium is replaced instead of claimed', async () => {
-  const moody = await createFaultyChromium();
-  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
-  await warm(server, 1);
+  const faultyChromium = await createFaultyChromium();
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
+  await waitForWarmBrowsers(server, 1);
   const [old] = boxesOf(server.dataDir);
   assert.ok(old);
-  moody.upgrade();
+  faultyChromium.upgrade();
   const session = await server.createSession();
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the old browser');
+  assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the old browser');
   await eventually(
     'a new warm browser',
     () => boxesOf(server.dataDir).map(({ id }) => id),
     ids => !ids.includes(old.id) && ids.length === 2,
     60_000,
   );
-  await warm(server, 1);
+  await waitForWarmBrowsers(server, 1);
   await server.release(session.id);
 });
 
@@ -115,24 +116,24 @@ test('a warm browser that has died is not claimed, and is replaced', async () =>
   // The clock stands still, so that there is no replacement before the create.
   const server = await startServer({ env: { BERTH_WARM: '1' }, clock: 'test' });
   await server.advance(3_000);
-  await warm(server, 1);
+  await waitForWarmBrowsers(server, 1);
   const [box] = boxesOf(server.dataDir);
   assert.ok(box, 'the warm browser has processes');
   for (const pid of box.pids) killIfRunning(pid);
-  await warm(server, 0);
+  await waitForWarmBrowsers(server, 0);
   const session = await server.createSession();
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the dead browser');
+  assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the dead browser');
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
   await browser.close();
   await server.advance(3_000);
-  await warm(server, 1);
+  await waitForWarmBrowsers(server, 1);
 });
 
 test('a warm browser that has waited for more than 30 minutes is replaced', async () => {
   const server = await startServer({ env: { BERTH_WARM: '1' }, clock: 'test' });
   await server.advance(3_000);
-  await warm(server, 1);
+  await waitForWarmBrowsers(server, 1);
   const [first] = boxesOf(server.dataDir);
   assert.ok(first);
   await server.advance(31 * 60_000);
@@ -146,42 +147,42 @@ test('a warm browser that has waited for more than 30 minutes is replaced', asyn
 
 test('after a SIGKILL and a restart of the server, warm browsers are removed and session browsers are adopted', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2' } });
-  await warm(server, 2);
+  await waitForWarmBrowsers(server, 2);
   const session = await server.createSession({ keepAlive: true });
-  await warm(server, 2);
-  const before = boxesOf(server.dataDir).map(box => box.id);
-  assert.equal(before.length, 3);
+  await waitForWarmBrowsers(server, 2);
+  const idsBefore = boxesOf(server.dataDir).map(box => box.id);
+  assert.equal(idsBefore.length, 3);
   await server.kill('SIGKILL');
   await server.start();
   assert.equal((await server.read(session.id)).status, 'RUNNING');
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
   await browser.close();
-  await warm(server, 2);
+  await waitForWarmBrowsers(server, 2);
   await eventually(
     'only the session in use to have outlived the server',
-    () => boxesOf(server.dataDir).filter(({ id }) => before.includes(id)),
+    () => boxesOf(server.dataDir).filter(({ id }) => idsBefore.includes(id)),
     left => left.length === 1,
   );
   await server.release(session.id);
 });
 
 test('failing starts are reported by /readyz until a start succeeds', async () => {
-  const moody = await createFaultyChromium();
-  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
-  await warm(server, 1);
+  const faultyChromium = await createFaultyChromium();
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
+  await waitForWarmBrowsers(server, 1);
   assert.ok(installIdOf(server.dataDir));
-  moody.setBehaviour('fails');
+  faultyChromium.setBehaviour('fails');
   const session = await server.createSession();
-  const sick = await eventually(
+  const unreadyResponse = await eventually(
     'the server to be reported as not ready',
-    () => server.operator('/readyz'),
+    () => server.fetchFromOperator('/readyz'),
     ({ status }) => status === 503,
     60_000,
   );
-  assert.match(sick.text, /in a row did not start/);
-  moody.setBehaviour('well');
-  await warm(server, 1);
-  assert.equal((await server.operator('/readyz')).status, 200);
+  assert.match(unreadyResponse.text, /in a row did not start/);
+  faultyChromium.setBehaviour('well');
+  await waitForWarmBrowsers(server, 1);
+  assert.equal((await server.fetchFromOperator('/readyz')).status, 200);
   await server.release(session.id);
 });

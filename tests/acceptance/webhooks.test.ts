@@ -7,16 +7,16 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Webhook, WebhookDelivery, WebhookDeliveryWithMessage, WebhookPage } from '../../contract/webhooks.ts';
 import { verifyWebhook } from '../../sdk/index.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { joinApplication } from '../harness/members.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import {
   createWebhook,
-  deliveriesOf,
+  listDeliveries,
   type ReceivedWebhook,
   Receiver,
   sendTestEvent,
@@ -31,14 +31,14 @@ const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].m
 
 /** More deliveries than one statement of the server deletes. */
 const BACKLOG_ROWS = 10_001;
-const BACKLOG = `
+const INSERT_BACKLOG = `
   insert into webhook_deliveries (id, webhook_id, application_id, event_type, body, status, created_at, delivered_at)
   select gen_random_uuid(), $1::uuid, $2::uuid, 'session.ended', '{}', 'delivered', $3::timestamptz, $3::timestamptz
     from generate_series(1, $4::int)`;
 
 const receiver = await Receiver.open();
 const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 const read = async (id: string): Promise<Webhook> =>
   (await server.api<Webhook>('GET', webhooksPath(server, `/${id}`), { key: token })).body;
@@ -59,12 +59,12 @@ function isSigned({ headers, body }: ReceivedWebhook, publicKey: string): boolea
 }
 
 test('viewers can read webhooks and deliveries, and developers can change webhooks', async () => {
-  const owner = await Person.owner(server);
+  const owner = await Person.setUpOwner(server);
   const viewer = (await joinApplication(server, owner, 'viewer@example.com', 'viewer')).person;
   const developer = (await joinApplication(server, owner, 'developer@example.com', 'developer')).person;
   const body = { name: 'roles', url: receiver.url('/roles') };
-  const refused = await viewer.post<ErrorBody>(webhooksPath(server), body);
-  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+  const refusal = await viewer.post<ErrorBody>(webhooksPath(server), body);
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
   const made = await developer.post<Webhook>(webhooksPath(server), body);
   assert.equal(made.status, 201, made.text);
   assert.equal((await viewer.get<Webhook>(webhooksPath(server, `/${made.body.id}`))).body.id, made.body.id);
@@ -75,41 +75,44 @@ test('viewers can read webhooks and deliveries, and developers can change webhoo
 
 test('the events of a session are sent in order, each signed with the key of the webhook', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/ordered') });
-  const other = await createWebhook(server, token, { url: receiver.url('/other') });
+  const otherWebhook = await createWebhook(server, token, { url: receiver.url('/other') });
   const { id } = await server.createSession({ userMetadata: { run: '1' } });
   await server.release(id);
   await server.waitUntilEnded(id);
-  const events = await eventsOf(server, id);
-  const received = await receiver.waitForCount('/ordered', events.length);
+  const events = await listEvents(server, id);
+  const receivedWebhooks = await receiver.waitForCount('/ordered', events.length);
   assert.deepEqual(
-    received.map(({ message }) => [message.type, message.data.id, message.timestamp]),
+    receivedWebhooks.map(({ message }) => [message.type, message.data.id, message.timestamp]),
     events.map(event => [event.type, event.id, event.time]),
   );
-  const [first] = received;
+  const [first] = receivedWebhooks;
   const { time, ...shown } = events[0] ?? assert.fail('the session has no event');
   assert.deepEqual(first?.message.data, { applicationId: server.applicationId, ...shown, time });
   assert.equal(first?.headers['content-type'], 'application/json');
-  for (const one of received) {
+  for (const one of receivedWebhooks) {
     assert.ok(isSigned(one, webhook.publicKey));
-    assert.ok(!isSigned(one, other.publicKey), 'each webhook has its own key');
+    assert.ok(!isSigned(one, otherWebhook.publicKey), 'each webhook has its own key');
     const options = { now: server.now() };
     assert.equal(verifyWebhook(one.body, one.headers, webhook.publicKey, options).type, one.message.type);
   }
-  assert.equal(new Set(received.map(({ headers }) => headers['webhook-id'])).size, received.length);
-  const [newest] = await deliveriesOf(server, token, webhook.id);
-  const last = received.at(-1);
+  assert.equal(new Set(receivedWebhooks.map(({ headers }) => headers['webhook-id'])).size, receivedWebhooks.length);
+  const [newest] = await listDeliveries(server, token, webhook.id);
+  const last = receivedWebhooks.at(-1);
   assert.equal(newest?.id, last?.headers['webhook-id']);
-  const delivered = await waitForDelivery(
+  const finalDelivery = await waitForDelivery(
     server,
     token,
     newest ?? assert.fail(),
     ({ status }) => status === 'delivered',
   );
-  assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.eventType], [1, 204, 'session.ended']);
+  assert.deepEqual(
+    [finalDelivery.attempts, finalDelivery.answerStatus, finalDelivery.eventType],
+    [1, 204, 'session.ended'],
+  );
   const path = webhooksPath(server, `/${webhook.id}/deliveries/${newest?.id}`);
   const { body } = await server.api<WebhookDeliveryWithMessage>('GET', path, { key: token });
   assert.deepEqual(body.message, last?.message);
-  for (const { id: done } of [webhook, other])
+  for (const { id: done } of [webhook, otherWebhook])
     await server.api('DELETE', webhooksPath(server, `/${done}`), { key: token });
 });
 
@@ -122,8 +125,8 @@ test('only events of the chosen types, and only events after the creation of the
   assert.deepEqual(webhook.eventTypes, ['session.ended']);
   await server.release(id);
   await server.waitUntilEnded(id);
-  const [received] = await receiver.waitForCount('/chosen', 1);
-  assert.deepEqual([received?.message.type, received?.message.data.sessionId], ['session.ended', id]);
+  const [receivedWebhook] = await receiver.waitForCount('/chosen', 1);
+  assert.deepEqual([receivedWebhook?.message.type, receivedWebhook?.message.data.sessionId], ['session.ended', id]);
   await sendTestEvent(server, token, webhook.id);
   const both = await receiver.waitForCount('/chosen', 2);
   assert.deepEqual(
@@ -140,41 +143,45 @@ test('a delivery is retried at increasing intervals for three days, and the webh
     await receiver.waitForCount('/broken', at + 1);
     // While an attempt is reserved, which lasts until its failure is written, the time of the next attempt does not
     // match the pause.
-    const settled = await waitForDelivery(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
+    const scheduledDelivery = await waitForDelivery(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
       const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
     });
-    assert.deepEqual([settled.status, settled.answerStatus], ['waiting', 500]);
-    assert.match(settled.failure ?? '', /responded with the status 500/);
+    assert.deepEqual([scheduledDelivery.status, scheduledDelivery.answerStatus], ['waiting', 500]);
+    assert.match(scheduledDelivery.failure ?? '', /responded with the status 500/);
     assert.ok((await read(webhook.id)).failingSince);
     await server.advance(pauseMs);
   }
   await receiver.waitForCount('/broken', PAUSES_MS.length + 1);
   const dead = await waitForDelivery(server, token, sent, ({ status }) => status === 'dead');
   assert.deepEqual([dead.attempts, dead.nextAttemptAt], [10, undefined]);
-  const disabled = await eventually(
+  const disabledWebhook = await eventually(
     'the webhook to be disabled',
     () => read(webhook.id),
     ({ status }) => status === 'disabled',
   );
-  assert.equal(disabled.disabledReason, 'failing');
-  const [first, ...later] = receiver.receivedAt('/broken');
-  for (const one of later) {
+  assert.equal(disabledWebhook.disabledReason, 'failing');
+  const [first, ...laterRequests] = receiver.receivedAt('/broken');
+  for (const one of laterRequests) {
     assert.equal(one.headers['webhook-id'], first?.headers['webhook-id']);
     assert.equal(one.body, first?.body);
     assert.ok(isSigned(one, webhook.publicKey));
   }
 
   const path = webhooksPath(server, `/${webhook.id}/deliveries/${sent.id}/redeliver`);
-  const refused = await server.api('POST', path, { key: token });
-  assert.deepEqual([refused.status, refused.body.code], [409, 'not_ready']);
+  const refusal = await server.api('POST', path, { key: token });
+  assert.deepEqual([refusal.status, refusal.body.code], [409, 'not_ready']);
   receiver.respondTo('/broken', response => void response.writeHead(200).end());
   const enabled = await change(webhook, { status: 'enabled' });
   assert.deepEqual([enabled.body.disabledReason, enabled.body.failingSince], [undefined, undefined]);
-  const again = await server.api<WebhookDelivery>('POST', path, { key: token });
-  assert.deepEqual([again.status, again.body.status, again.body.attempts], [200, 'waiting', 0], again.text);
-  const delivered = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
-  assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
+  const redeliverResponse = await server.api<WebhookDelivery>('POST', path, { key: token });
+  assert.deepEqual(
+    [redeliverResponse.status, redeliverResponse.body.status, redeliverResponse.body.attempts],
+    [200, 'waiting', 0],
+    redeliverResponse.text,
+  );
+  const finalDelivery = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
+  assert.deepEqual([finalDelivery.attempts, finalDelivery.answerStatus, finalDelivery.failure], [1, 200, undefined]);
 });
 
 test('a webhook whose endpoint returns 410 is disabled immediately, and its delivery is not retried', async () => {
@@ -188,17 +195,19 @@ test('a webhook whose endpoint returns 410 is disabled immediately, and its deli
 
 test('after a key rotation, messages are signed with both keys for a day, and then only with the new key', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/rotated') });
-  const rotated = await server.api<Webhook>('POST', webhooksPath(server, `/${webhook.id}/rotate-key`), { key: token });
-  assert.equal(rotated.status, 200, rotated.text);
-  assert.equal(rotated.body.formerPublicKey, webhook.publicKey);
-  assert.notEqual(rotated.body.publicKey, webhook.publicKey);
+  const rotateResponse = await server.api<Webhook>('POST', webhooksPath(server, `/${webhook.id}/rotate-key`), {
+    key: token,
+  });
+  assert.equal(rotateResponse.status, 200, rotateResponse.text);
+  assert.equal(rotateResponse.body.formerPublicKey, webhook.publicKey);
+  assert.notEqual(rotateResponse.body.publicKey, webhook.publicKey);
   await sendTestEvent(server, token, webhook.id);
   const [both] = await receiver.waitForCount('/rotated', 1);
-  assert.ok(both && isSigned(both, webhook.publicKey) && isSigned(both, rotated.body.publicKey));
+  assert.ok(both && isSigned(both, webhook.publicKey) && isSigned(both, rotateResponse.body.publicKey));
   await server.advance(24 * HOUR_MS);
   await sendTestEvent(server, token, webhook.id);
   const [, one] = await receiver.waitForCount('/rotated', 2);
-  assert.ok(one && !isSigned(one, webhook.publicKey) && isSigned(one, rotated.body.publicKey));
+  assert.ok(one && !isSigned(one, webhook.publicKey) && isSigned(one, rotateResponse.body.publicKey));
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
@@ -208,17 +217,17 @@ test('deliveries go to the new address of a webhook, and events that occur while
   assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
   const off = await change(webhook, { status: 'disabled' });
   assert.deepEqual([off.body.status, off.body.disabledReason], ['disabled', 'caller']);
-  const missed = await server.createSession();
+  const missedSession = await server.createSession();
   await change(webhook, { status: 'enabled' });
-  const seen = await server.createSession();
-  const [received] = await receiver.waitForCount('/after', 1);
-  assert.equal(received?.message.data.sessionId, seen.id);
+  const seenSession = await server.createSession();
+  const [receivedWebhook] = await receiver.waitForCount('/after', 1);
+  assert.equal(receivedWebhook?.message.data.sessionId, seenSession.id);
   assert.equal(receiver.receivedAt('/before').length, 0);
-  for (const { id } of [missed, seen]) await server.release(id);
-  const stale = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
+  for (const { id } of [missedSession, seenSession]) await server.release(id);
+  const staleResponse = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
     ...{ key: token, body: { name: 'x' }, headers: { 'if-match': '"1"' } },
   });
-  assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
+  assert.deepEqual([staleResponse.status, staleResponse.body.code], [412, 'precondition_failed']);
 });
 
 test('the audit log records each change of a webhook, without the address of the webhook', async () => {
@@ -236,12 +245,12 @@ test('the audit log records each change of a webhook, without the address of the
 });
 
 test('an application can have at most 20 webhooks, which are listed newest first in list pages', async () => {
-  const { body: before } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
-  for (const { id } of before.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
+  const { body: webhooksBefore } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
+  for (const { id } of webhooksBefore.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
   for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });
   const body = { name: 'more', url: receiver.url('/many') };
-  const refused = await server.api('POST', webhooksPath(server), { key: token, body });
-  assert.deepEqual([refused.status, refused.body.code], [409, 'limit_reached']);
+  const refusal = await server.api('POST', webhooksPath(server), { key: token, body });
+  assert.deepEqual([refusal.status, refusal.body.code], [409, 'limit_reached']);
   const first = await server.api<WebhookPage>('GET', webhooksPath(server, '?limit=15'), { key: token });
   const rest = await server.api<WebhookPage>('GET', webhooksPath(server, `?cursor=${first.body.nextCursor}`), {
     key: token,
@@ -254,20 +263,20 @@ test('an application can have at most 20 webhooks, which are listed newest first
 
 test('deliveries are deleted after 30 days, even if one run must delete a long backlog', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
-  const [webhook, other] = body.data;
+  const [webhook, otherWebhook] = body.data;
   const sent = await sendTestEvent(server, token, webhook?.id ?? assert.fail('the application has no webhook'));
   await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
-  await queryRows(server, BACKLOG, [other?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
+  await queryRows(server, INSERT_BACKLOG, [otherWebhook?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
   await server.advance(30 * 24 * HOUR_MS);
   await server.eventuallyHourly(
     'the delivery to be deleted',
-    () => deliveriesOf(server, token, sent.webhookId),
+    () => listDeliveries(server, token, sent.webhookId),
     all => all.every(({ id }) => id !== sent.id),
   );
-  const left = 'select from webhook_deliveries where webhook_id = $1 limit 1';
+  const backlogQuery = 'select from webhook_deliveries where webhook_id = $1 limit 1';
   await server.eventuallyHourly(
     'the backlog to be deleted',
-    () => queryRows(server, left, [other?.id]),
+    () => queryRows(server, backlogQuery, [otherWebhook?.id]),
     rows => rows.length === 0,
   );
   await eventually('the log entry that one run deleted the whole backlog', () =>

@@ -4,11 +4,11 @@ import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
 import type { Authenticator, Forgery } from '../harness/authenticator.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { freePort } from '../harness/free-port.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
-import { agentPath, keyWith } from '../harness/operations.ts';
+import { agentPath, issueAgentKey } from '../harness/operations.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
@@ -17,27 +17,27 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-const port = await freePort();
+const port = await claimFreePort();
 const env = { ...settingsForOwnPages(port, upstream.port), BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
 const server = await startServer({ clock: 'test', port, env });
 await liftLimits(server);
-const configure = await Owner.of(server);
-await configure.publish(
+const applicationOwner = await Owner.open(server);
+await applicationOwner.publish(
   'orders.cancel',
   cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
 );
 const GRANTS = [{ operationId: 'orders.cancel' }];
-const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS });
+const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: GRANTS });
 const agent = new ActionAgent(server, key);
 let owner: Person;
 let stranger: Person;
 let passkey: Authenticator;
-let made = 0;
-const prepared = () => agent.prepareSuccessfully('orders.cancel', { input: { orderId: `B-${++made}` } });
-const hits = (): number => upstream.received(`/orders/B-${made}/`).length;
+let orderNumber = 0;
+const prepareAction = () => agent.prepareSuccessfully('orders.cancel', { input: { orderId: `B-${++orderNumber}` } });
+const hits = (): number => upstream.receivedRequests(`/orders/B-${orderNumber}/`).length;
 
 before(async () => {
-  owner = await Person.owner(server);
+  owner = await Person.setUpOwner(server);
   stranger = await registerOtherPerson(server, 'stranger@example.com');
   await stepUp(owner);
   await stepUp(stranger);
@@ -45,7 +45,7 @@ before(async () => {
 });
 
 test('an agent key, a stranger and a person without a step-up cannot approve an Action', async () => {
-  const action = await prepared();
+  const action = await prepareAction();
   const body = { decision: 'approve', digest: action.digest };
   const byKey = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
   assert.equal(byKey.status, 401, byKey.text);
@@ -58,12 +58,12 @@ test('an agent key, a stranger and a person without a step-up cannot approve an 
 
 test('the browser of a session in which a member has signed in cannot approve an Action', async () => {
   await stepUpByPasskey();
-  const action = await prepared();
+  const action = await prepareAction();
   const page = await PageInSession.open(server, owner.cookie ?? '');
   assert.equal((await page.send('GET', `/v1/approvals/${action.jobId}`)).status, 200, 'the page is signed in');
   const decision = { decision: 'approve', digest: action.digest };
-  const refused = await page.send('POST', actionsPath(server, `/${action.jobId}/decision`), decision);
-  assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
+  const refusal = await page.send('POST', actionsPath(server, `/${action.jobId}/decision`), decision);
+  assert.deepEqual([refusal.status, refusal.code], [403, 'address_not_allowed']);
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
   assert.equal(
     (await decide(server, owner, action)).status,
@@ -74,48 +74,51 @@ test('the browser of a session in which a member has signed in cannot approve an
 });
 
 test('an Action can be neither approved nor executed with the digest of another Action', async () => {
-  const [one, other] = [await prepared(), await prepared()];
-  const mixed = { jobId: one.jobId, digest: other.digest };
-  assert.equal((await decide(server, owner, mixed)).body.code, 'digest_mismatch');
+  const [one, other] = [await prepareAction(), await prepareAction()];
+  const mixedAction = { jobId: one.jobId, digest: other.digest };
+  assert.equal((await decide(server, owner, mixedAction)).body.code, 'digest_mismatch');
   const proof = await signAction(server, owner, passkey, other);
   const replayed = await decide(server, owner, one, { proof });
   assert.deepEqual([replayed.status, replayed.body.code], [422, 'verification_failed']);
-  const executed = await agent.execute(mixed);
-  assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
+  const execution = await agent.execute(mixedAction);
+  assert.deepEqual([execution.status, execution.body.code], [409, 'digest_mismatch']);
 });
 
 test('requests with a key without a grant return 404 for an Action, also with a wrong digest or after its end', async () => {
-  const action = await prepared();
-  const { key: blind } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'browser.pdf' }] });
-  const other = new ActionAgent(server, blind);
-  const unknown = await other.read(action.jobId);
+  const action = await prepareAction();
+  const { key: blind } = await issueAgentKey(server, {
+    scopes: ACTION_SCOPES,
+    grants: [{ operationId: 'browser.pdf' }],
+  });
+  const otherAgent = new ActionAgent(server, blind);
+  const unknownResponse = await otherAgent.read(action.jobId);
   const wrong = { jobId: action.jobId, digest: `sha256:${'0'.repeat(64)}` };
   for (const sent of [action, wrong]) {
-    const { status, body } = await other.execute(sent);
-    assert.deepEqual([status, body.code, body.message], [404, 'not_found', unknown.body.message]);
+    const { status, body } = await otherAgent.execute(sent);
+    assert.deepEqual([status, body.code, body.message], [404, 'not_found', unknownResponse.body.message]);
   }
   await agent.cancel(action.jobId);
-  assert.equal((await other.execute(action)).status, 404, 'the Action is not found after its end either');
+  assert.equal((await otherAgent.execute(action)).status, 404, 'the Action is not found after its end either');
 });
 
 test('the input of an Action cannot be changed by its execution or by an update', async () => {
-  const action = await approved();
+  const action = await prepareApproved();
   const path = agentPath(server, `actions/${action.jobId}`);
   for (const more of [{ input: { orderId: 'B-other' } }, { action: { input: { orderId: 'B-other' } } }]) {
-    const refused = await server.api('POST', path, { key, body: { digest: action.digest, ...more } });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_field'], refused.text);
+    const refusal = await server.api('POST', path, { key, body: { digest: action.digest, ...more } });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_field'], refusal.text);
   }
   for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
-    const refused = await server.api(method, path, { key, body: { input: { orderId: 'B-other' } } });
-    assert.ok([404, 405].includes(refused.status), `${method} ${refused.text}`);
+    const refusal = await server.api(method, path, { key, body: { input: { orderId: 'B-other' } } });
+    assert.ok([404, 405].includes(refusal.status), `${method} ${refusal.text}`);
   }
   assert.deepEqual((await agent.read(action.jobId)).body.action?.input, action.action?.input);
   assert.equal((await agent.execute(action)).body.status, 'succeeded');
-  assert.deepEqual([hits(), upstream.received('/orders/B-other/').length], [1, 0]);
+  assert.deepEqual([hits(), upstream.receivedRequests('/orders/B-other/').length], [1, 0]);
 });
 
 test('forged passkey signatures cannot approve an Action', async () => {
-  const action = await prepared();
+  const action = await prepareAction();
   const forgeries: readonly Forgery[] = [
     { challenge: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
     { rpId: 'evil.example' },
@@ -123,17 +126,17 @@ test('forged passkey signatures cannot approve an Action', async () => {
     { isVerified: false },
     { type: 'webauthn.create' },
   ];
-  for (const forged of forgeries) {
-    const proof = await signAction(server, owner, passkey, action, forged);
+  for (const forgery of forgeries) {
+    const proof = await signAction(server, owner, passkey, action, forgery);
     const { status, body } = await decide(server, owner, action, { proof });
-    assert.deepEqual([status, body.code], [422, 'verification_failed'], JSON.stringify(forged));
+    assert.deepEqual([status, body.code], [422, 'verification_failed'], JSON.stringify(forgery));
   }
   assert.equal((await decide(server, owner, action, { proof: { id: 'x' } })).body.code, 'verification_failed');
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
 test('only one of several concurrent decisions takes effect, and a hundred concurrent requests to execute an Action execute it once', async () => {
-  const action = await prepared();
+  const action = await prepareAction();
   await stepUpByPasskey();
   const decisions = await Promise.all(
     Array.from({ length: 10 }, (_, at) =>
@@ -143,11 +146,11 @@ test('only one of several concurrent decisions takes effect, and a hundred concu
   assert.equal(decisions.filter(({ status }) => status === 200).length, 1);
   for (const { status, body } of decisions) if (status !== 200) assert.equal(body.code, 'already_decided');
   const { status } = (await agent.read(action.jobId)).body;
-  const decided = status === 'approved' ? action : await approved();
-  const responses = await Promise.all(Array.from({ length: 100 }, () => agent.execute(decided)));
+  const approvedAction = status === 'approved' ? action : await prepareApproved();
+  const responses = await Promise.all(Array.from({ length: 100 }, () => agent.execute(approvedAction)));
   for (const { status: code, text } of responses) assert.ok(code === 200 || code === 202, text);
   assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
-  assert.equal((await agent.execute(decided)).body.status, 'succeeded');
+  assert.equal((await agent.execute(approvedAction)).body.status, 'succeeded');
   assert.equal(hits(), 1);
 });
 
@@ -155,11 +158,11 @@ test('if an approval and an expiry coincide, only one takes effect, and nothing 
   for (let round = 0; round < 6; round += 1) {
     await stepUpByPasskey();
     const action = await agent.prepareSuccessfully('orders.cancel', {
-      input: { orderId: `B-${++made}` },
+      input: { orderId: `B-${++orderNumber}` },
       expiresIn: 60,
     });
     await server.advance(59_000);
-    const [decision, , executed] = await Promise.all([
+    const [decision, , execution] = await Promise.all([
       decide(server, owner, action),
       server.advance(1_000 + round),
       agent.execute(action),
@@ -168,8 +171,8 @@ test('if an approval and an expiry coincide, only one takes effect, and nothing 
     const isApproved = decision.status === 200;
     if (!isApproved) assert.ok(['expired', 'already_decided'].includes(decision.body.code ?? ''), decision.text);
     assert.equal(body.decision !== undefined, isApproved, JSON.stringify(body));
-    const wasExecuted = executed.status === 200 || executed.status === 202;
-    assert.ok(isApproved || !wasExecuted, executed.text);
+    const wasExecuted = execution.status === 200 || execution.status === 202;
+    assert.ok(isApproved || !wasExecuted, execution.text);
     if (!wasExecuted) assert.equal(body.status, 'expired');
     assert.equal((await agent.execute(action)).status === 410, !wasExecuted);
     assert.equal(hits(), wasExecuted ? 1 : 0);
@@ -177,41 +180,55 @@ test('if an approval and an expiry coincide, only one takes effect, and nothing 
 });
 
 test('another key can execute an Action only with a grant that allows its input, and cannot cancel it; a key of another application cannot read or execute it', async () => {
-  const action = await approved();
-  const without = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: [] })).key);
-  assert.equal((await without.read(action.jobId)).status, 404);
-  assert.equal((await without.execute(action)).status, 404);
-  const granted = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS })).key);
-  assert.equal((await granted.cancel(action.jobId)).status, 404, 'only the key that prepared the Action can cancel it');
-  const elsewhere = await keyOfOtherApplication(server, { scopes: ACTION_SCOPES });
-  const foreign = new ActionAgent(server, elsewhere);
-  for (const { status } of [await foreign.read(action.jobId), await foreign.execute(action)]) assert.equal(status, 404);
-  const narrow = { grants: [{ ...GRANTS[0], input: { properties: { orderId: { const: 'no other' } } } }] };
-  const bounded = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, ...narrow })).key);
-  assert.equal((await bounded.execute(action)).body.code, 'input_not_granted');
-  assert.equal((await granted.execute(action)).status, 200);
+  const action = await prepareApproved();
+  const agentWithoutGrant = new ActionAgent(
+    server,
+    (await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [] })).key,
+  );
+  assert.equal((await agentWithoutGrant.read(action.jobId)).status, 404);
+  assert.equal((await agentWithoutGrant.execute(action)).status, 404);
+  const grantedAgent = new ActionAgent(
+    server,
+    (await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: GRANTS })).key,
+  );
+  assert.equal(
+    (await grantedAgent.cancel(action.jobId)).status,
+    404,
+    'only the key that prepared the Action can cancel it',
+  );
+  const foreignKey = await createForeignKey(server, { scopes: ACTION_SCOPES });
+  const foreignAgent = new ActionAgent(server, foreignKey);
+  for (const { status } of [await foreignAgent.read(action.jobId), await foreignAgent.execute(action)])
+    assert.equal(status, 404);
+  const narrowGrant = { grants: [{ ...GRANTS[0], input: { properties: { orderId: { const: 'no other' } } } }] };
+  const boundedAgent = new ActionAgent(
+    server,
+    (await issueAgentKey(server, { scopes: ACTION_SCOPES, ...narrowGrant })).key,
+  );
+  assert.equal((await boundedAgent.execute(action)).body.code, 'input_not_granted');
+  assert.equal((await grantedAgent.execute(action)).status, 200);
   assert.equal(hits(), 1);
 });
 
 test('an approved Action is executed at most once if the server is killed after the approval', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', {
-    input: { orderId: `B-${++made}` },
+    input: { orderId: `B-${++orderNumber}` },
     executeOnApproval: true,
   });
-  upstream.respondTo(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  upstream.respondTo(`/orders/B-${orderNumber}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   await decide(server, owner, action, { proof: await signAction(server, owner, passkey, action) });
   await server.kill();
   await server.start();
   const { invocationId } = (await agent.read(action.jobId, '?wait=50&since=approved')).body;
   assert.ok(invocationId, 'the task has executed the Action');
-  const ended = await agent.invocation(invocationId);
+  const invocation = await agent.readInvocation(invocationId);
   // If the server was killed while dispatching, the effect of a write is unknown, and the write is not sent again.
-  assert.ok(['succeeded', 'ambiguous'].includes(ended.body.status), ended.text);
+  assert.ok(['succeeded', 'ambiguous'].includes(invocation.body.status), invocation.text);
   assert.ok(hits() <= 1);
 });
 
-async function approved() {
-  const action = await prepared();
+async function prepareApproved() {
+  const action = await prepareAction();
   const proof = await signAction(server, owner, passkey, action);
   const { status, text } = await decide(server, owner, action, { proof });
   assert.equal(status, 200, text);

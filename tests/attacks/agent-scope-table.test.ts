@@ -7,12 +7,12 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { OPERATION_IDS, type OperationId, operation } from '../../contract/operations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
-import { agentPath, keyWith } from '../harness/operations.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
+import { agentPath, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
-const TABLE = OPERATION_IDS.filter(id => {
+const TESTED_OPERATIONS = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return credential === 'agentKey' && (tag === 'Operations' || tag === 'Invocations');
 });
@@ -23,24 +23,28 @@ upstream.respondTo('/orders/slow', () => {}); // No response is sent.
 upstream.respondTo('/orders/quick', (_, response) => void response.end('{}'));
 const server = await startServer({ env: upstream.settings });
 await liftLimits(server);
-const token = await ownerToken(server);
-const owner = await Owner.of(server);
+const token = await createOwnerToken(server);
+const owner = await Owner.open(server);
 await owner.publish(OPERATION, { ...cancelOrderOperation(upstream), effect: 'read' });
 
-const INVOKE = 'operations:invoke';
+const INVOKE_SCOPE = 'operations:invoke';
 
 /** Scope -> a key that has no other scope. */
 const keys = new Map<string, string>();
 
 before(async () => {
   for (const scope of AGENT_KEY_SCOPES)
-    keys.set(scope, (await keyWith(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
+    keys.set(scope, (await issueAgentKey(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
 });
 
 /** Starts an invocation with the key that has the scope to invoke. Returns the id of the running invocation. */
-async function running(): Promise<string> {
+async function startInvocation(): Promise<string> {
   const { body, status, text } = await server.api<Invocation>('POST', agentPath(server, pathTo('invoke')), {
-    ...{ key: keys.get(INVOKE) ?? null, body: { input: { orderId: 'slow' } }, headers: { prefer: 'respond-async' } },
+    ...{
+      key: keys.get(INVOKE_SCOPE) ?? null,
+      body: { input: { orderId: 'slow' } },
+      headers: { prefer: 'respond-async' },
+    },
   });
   assert.equal(status, 202, text);
   return body.id;
@@ -55,49 +59,63 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
   return server.api<ErrorBody>(method, path, { key, ...(body ? { body: { input: { orderId: 'quick' } } } : {}) });
 }
 
-for (const id of TABLE)
+for (const id of TESTED_OPERATIONS)
   test(`${id}: requests with each single scope, from another application and from another key get the response that the contract specifies`, async () => {
     const { scopes = assert.fail(`the contract specifies no scope for ${id}`) } = operation(id);
-    const foreign = await foreignKey();
-    const invocationId = await running();
+    const otherApplication = await createForeignKey();
+    const invocationId = await startInvocation();
     for (const [scope, key] of keys) {
-      const outside = await ask(id, foreign.key, invocationId);
-      assert.deepEqual([outside.status, outside.body.code], [404, 'not_found'], outside.text);
+      const foreignResponse = await ask(id, otherApplication.key, invocationId);
+      assert.deepEqual([foreignResponse.status, foreignResponse.body.code], [404, 'not_found'], foreignResponse.text);
       const isAboutOne = operation(id).path.includes('{id}');
       if (isAboutOne) {
-        const beside = await ask(id, foreign.key, invocationId, foreign.applicationId);
-        assert.deepEqual([beside.status, beside.body.code], [404, 'not_found'], beside.text);
+        const ownApplicationResponse = await ask(
+          id,
+          otherApplication.key,
+          invocationId,
+          otherApplication.applicationId,
+        );
+        assert.deepEqual(
+          [ownApplicationResponse.status, ownApplicationResponse.body.code],
+          [404, 'not_found'],
+          ownApplicationResponse.text,
+        );
       }
       const { status, body, text } = await ask(id, key, invocationId);
       // Keys see only their own invocations.
-      if (scopes.includes(scope) && isAboutOne && scope !== INVOKE) assert.equal(status, 404, `${scope}: ${text}`);
+      if (scopes.includes(scope) && isAboutOne && scope !== INVOKE_SCOPE)
+        assert.equal(status, 404, `${scope}: ${text}`);
       else if (scopes.includes(scope)) assert.ok(status === 200 || status === 202, `${scope}: ${text}`);
       else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${scope}: ${text}`);
     }
   });
 
 test('a key without a grant cannot see or call an operation', async () => {
-  const { key } = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
+  const { key } = await issueAgentKey(server, { grants: [{ operationId: 'browser.pdf' }] });
   const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
   assert.deepEqual(
     listed.body.data.map(({ id }) => id),
     ['browser.pdf'],
   );
   assert.equal((await ask('readAgentOperation', key, '')).status, 404);
-  const called = await ask('invokeOperation', key, '');
-  assert.deepEqual([called.status, called.body.code], [403, 'operation_not_granted'], called.text);
+  const invokeResponse = await ask('invokeOperation', key, '');
+  assert.deepEqual(
+    [invokeResponse.status, invokeResponse.body.code],
+    [403, 'operation_not_granted'],
+    invokeResponse.text,
+  );
 });
 
-async function foreignKey(): Promise<{ key: string; applicationId: string }> {
+async function createForeignKey(): Promise<{ key: string; applicationId: string }> {
   const { body } = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Other' },
   });
   const scopes = AGENT_KEY_SCOPES;
   const grants = [{ operationId: '*', effect: 'read' }];
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${body.id}/agent-keys`, {
+  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${body.id}/agent-keys`, {
     ...{ key: token, body: { name: 'foreign', scopes, grants } },
   });
-  assert.equal(issued.status, 201, issued.text);
-  return { key: issued.body.key, applicationId: body.id };
+  assert.equal(keyResponse.status, 201, keyResponse.text);
+  return { key: keyResponse.body.key, applicationId: body.id };
 }

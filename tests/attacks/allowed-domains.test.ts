@@ -8,13 +8,13 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
+import { listEvents, waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
-const landed = new Set<string>();
+const landedHosts = new Set<string>();
 const pages = await openPages({
   '/land': (request, response) => {
-    landed.add(String(request.headers.host).replace(/:.*/, ''));
+    landedHosts.add(String(request.headers.host).replace(/:.*/, ''));
     response.writeHead(200, { 'content-type': 'text/html', 'access-control-allow-origin': '*' });
     response.end('<!doctype html><title>Landed</title>');
   },
@@ -71,9 +71,9 @@ const ATTEMPTS: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>>
   'a popup without opener': it => run(it, `void open('${it.to}', '_blank', 'noopener,width=300')`),
   'a popup that moves later': it =>
     run(it, `void setTimeout(w => { w.location = '${it.to}' }, 50, open('about:blank'))`),
-  'a form by GET': it => run(it, submit(it.to, 'get')),
-  'a form by POST': it => run(it, submit(it.to, 'post')),
-  'a form into a new tab': it => run(it, submit(it.to, 'post', '_blank')),
+  'a form by GET': it => run(it, submitScript(it.to, 'get')),
+  'a form by POST': it => run(it, submitScript(it.to, 'post')),
+  'a form into a new tab': it => run(it, submitScript(it.to, 'post', '_blank')),
   'a meta refresh': it => navigate(it, `${pages.a}/refresh?to=${encodeURIComponent(it.to)}`),
   'a redirect': it => navigate(it, `${pages.a}/go?to=${encodeURIComponent(it.to)}`),
   'a redirect of a redirect': it =>
@@ -115,22 +115,23 @@ const ATTEMPTS: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>>
   },
 };
 
-const submit = (to: string, method: string, target = ''): string =>
+const submitScript = (to: string, method: string, target = ''): string =>
   `{ const form = document.createElement('form'); Object.assign(form, { action: '${to}', method: '${method}', target: '${target}' });
      document.body.append(form); form.submit() }`;
 
-const frame = (source: string): string =>
+const frameScript = (source: string): string =>
   `{ const frame = document.createElement('iframe'); ${source}; document.body.append(frame) }`;
 
 /** Ways to navigate a frame inside a page of a.test. */
-const INNER: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
-  'a frame': it => run(it, frame(`frame.src = '${it.to}'`)),
-  'a frame by a redirect': it => run(it, frame(`frame.src = '/go?to=${encodeURIComponent(it.to)}'`)),
-  'a frame by a meta refresh': it => run(it, frame(`frame.src = '/refresh?to=${encodeURIComponent(it.to)}'`)),
-  'a frame that moves itself': it => run(it, frame(`frame.srcdoc = "<script>location = '${it.to}'</script>"`)),
-  'a frame in a frame': it => run(it, frame(`frame.srcdoc = "<iframe src='${it.to}'></iframe>"`)),
-  'a frame without an origin': it => run(it, frame(`frame.sandbox = 'allow-scripts'; frame.src = '${it.to}'`)),
-  'a form into a frame': it => run(it, `${frame(`frame.name = 'inner'`)}; ${submit(it.to, 'post', 'inner')}`),
+const FRAME_ATTEMPTS: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
+  'a frame': it => run(it, frameScript(`frame.src = '${it.to}'`)),
+  'a frame by a redirect': it => run(it, frameScript(`frame.src = '/go?to=${encodeURIComponent(it.to)}'`)),
+  'a frame by a meta refresh': it => run(it, frameScript(`frame.src = '/refresh?to=${encodeURIComponent(it.to)}'`)),
+  'a frame that moves itself': it => run(it, frameScript(`frame.srcdoc = "<script>location = '${it.to}'</script>"`)),
+  'a frame in a frame': it => run(it, frameScript(`frame.srcdoc = "<iframe src='${it.to}'></iframe>"`)),
+  'a frame without an origin': it => run(it, frameScript(`frame.sandbox = 'allow-scripts'; frame.src = '${it.to}'`)),
+  'a form into a frame': it =>
+    run(it, `${frameScript(`frame.name = 'inner'`)}; ${submitScript(it.to, 'post', 'inner')}`),
   'an object': it =>
     run(it, `document.body.append(Object.assign(document.createElement('object'), { data: '${it.to}' }))`),
   'an embed': it =>
@@ -139,10 +140,10 @@ const INNER: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = 
       `document.body.append(Object.assign(document.createElement('embed'), { src: '${it.to}', type: 'text/html' }))`,
     ),
 };
-const EVERY = { ...ATTEMPTS, ...INNER };
+const ALL_ATTEMPTS = { ...ATTEMPTS, ...FRAME_ATTEMPTS };
 
 const OUTER_HOSTS = Object.keys(ATTEMPTS).map((_, index) => `x${index}.b.test`);
-const HOSTS = Object.keys(EVERY).map((_, index) => `x${index}.b.test`);
+const HOSTS = Object.keys(ALL_ATTEMPTS).map((_, index) => `x${index}.b.test`);
 const server = await startServer({
   env: {
     ...pages.settings,
@@ -169,33 +170,33 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
  */
 async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
-  for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {
+  for (const [index, [name, attempt]] of Object.entries(ALL_ATTEMPTS).entries()) {
     if (!names.includes(name)) continue;
-    const opened = await openPage(client);
-    await attempt({ client, ...opened, to: landingUrl(`x${index}.b.test`) });
+    const openedPage = await openPage(client);
+    await attempt({ client, ...openedPage, to: landingUrl(`x${index}.b.test`) });
   }
-  const found = await seen();
+  const result = await seen();
   await client.close();
-  return found;
+  return result;
 }
 
 test('every navigation of a main frame to another domain is refused, and an event is recorded for each', async () => {
   const session = await createGuardedSession();
-  landed.clear();
+  landedHosts.clear();
   const names = Object.keys(ATTEMPTS);
-  const refused = await attemptAll(session, names, () =>
+  const refusedHosts = await attemptAll(session, names, () =>
     eventually(
       'an event for every refusal',
       async () =>
-        new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
+        new Set((await listEvents(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
       hosts => hosts.size >= OUTER_HOSTS.length,
     ),
   ).catch(error => {
     throw new Error(`${error.message} of ${names.join(', ')}`);
   });
-  assert.deepEqual([...refused].sort(), [...OUTER_HOSTS].sort());
+  assert.deepEqual([...refusedHosts].sort(), [...OUTER_HOSTS].sort());
   assert.deepEqual(
-    [...landed].map(host => names[HOSTS.indexOf(host)]),
+    [...landedHosts].map(host => names[HOSTS.indexOf(host)]),
     [],
   );
   await server.release(session.id);
@@ -203,11 +204,11 @@ test('every navigation of a main frame to another domain is refused, and an even
 
 test('without allowedDomains, the same navigations are allowed', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
-  landed.clear();
-  const missing = (): Array<string | undefined> =>
-    HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(EVERY)[HOSTS.indexOf(host)]);
-  await attemptAll(session, Object.keys(EVERY), () =>
-    eventually('a navigation by every way to arrive', missing, left => left.length === 0),
+  landedHosts.clear();
+  const missingAttempts = (): Array<string | undefined> =>
+    HOSTS.filter(host => !landedHosts.has(host)).map(host => Object.keys(ALL_ATTEMPTS)[HOSTS.indexOf(host)]);
+  await attemptAll(session, Object.keys(ALL_ATTEMPTS), () =>
+    eventually('a navigation by every way to arrive', missingAttempts, left => left.length === 0),
   );
   await server.release(session.id);
 });
@@ -218,25 +219,25 @@ test('a networkPolicy with subresources: false applies to pages and their frames
     keepAlive: true,
     browserSettings: { networkPolicy },
   });
-  const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
-  const wanted = HOSTS.filter((_, index) => names.includes(Object.keys(EVERY)[index] ?? '')).sort();
-  landed.clear();
+  const names = ['the client navigates', 'a popup', ...Object.keys(FRAME_ATTEMPTS)];
+  const expectedHosts = HOSTS.filter((_, index) => names.includes(Object.keys(ALL_ATTEMPTS)[index] ?? '')).sort();
+  landedHosts.clear();
   const told = await attemptAll(session, names, () =>
     eventually(
       'an event for every refusal',
-      async () => (await eventsOf(server, session.id, 'network.refused')).map(({ detail }) => detail),
-      details => new Set(details.map(({ hostname }) => hostname)).size >= wanted.length,
+      async () => (await listEvents(server, session.id, 'network.refused')).map(({ detail }) => detail),
+      details => new Set(details.map(({ hostname }) => hostname)).size >= expectedHosts.length,
     ),
   );
-  assert.deepEqual([...new Set(told.map(({ hostname }) => hostname))].sort(), wanted);
+  assert.deepEqual([...new Set(told.map(({ hostname }) => hostname))].sort(), expectedHosts);
   assert.deepEqual([...new Set(told.map(({ rule }) => rule))], ['network_policy']);
-  assert.deepEqual([...landed], []);
+  assert.deepEqual([...landedHosts], []);
   const client = await CdpClient.connect(session.connectUrl);
   const { page } = await openPage(client);
-  const loads = `Promise.all([fetch('${landingUrl('x0.b.test')}').then(answer => answer.status),
+  const loadExpression = `Promise.all([fetch('${landingUrl('x0.b.test')}').then(answer => answer.status),
     new Promise(done => { const image = new Image(); image.onerror = done; image.src = '${landingUrl('x1.b.test')}' })])`;
-  await client.send('Runtime.evaluate', { expression: loads, awaitPromise: true }, page);
-  assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
+  await client.send('Runtime.evaluate', { expression: loadExpression, awaitPromise: true }, page);
+  assert.deepEqual([...landedHosts].sort(), ['x0.b.test', 'x1.b.test']);
   const { error } = await client.ask('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
   assert.match(error?.message ?? '', /Fetch\.enable on the browser itself is refused/);
   await client.close();
@@ -258,12 +259,12 @@ test('a client cannot intercept requests on the browser itself', async () => {
 test('if a client fakes a page at another domain, an empty page is shown instead', async () => {
   const session = await createGuardedSession();
   const client = await CdpClient.connect(session.connectUrl);
-  const opened = await openPage(client);
+  const openedPage = await openPage(client);
   const to = landingUrl('b.test');
   const body = Buffer.from('<title>made up</title>').toString('base64');
-  await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
-  await client.ask('Page.navigate', { url: to }, opened.page);
-  await client.waitForValue('the page to be empty', 'location.href', opened.page, at => at === 'about:blank');
+  await intercept({ client, ...openedPage, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
+  await client.ask('Page.navigate', { url: to }, openedPage.page);
+  await client.waitForValue('the page to be empty', 'location.href', openedPage.page, at => at === 'about:blank');
   await waitForSessionEvent(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
   await client.close();
   await server.release(session.id);
@@ -274,20 +275,20 @@ test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its ro
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
-  const routed: string[] = [];
+  const routedHosts: string[] = [];
   await page.route('**/*', route => {
-    routed.push(new URL(route.request().url()).hostname);
+    routedHosts.push(new URL(route.request().url()).hostname);
     return route.continue();
   });
-  const refused = await page.context().newPage();
-  assert.match(String(await refused.goto(landingUrl('b.test')).catch(String)), /net::ERR_BLOCKED_BY_CLIENT/);
+  const refusedPage = await page.context().newPage();
+  assert.match(String(await refusedPage.goto(landingUrl('b.test')).catch(String)), /net::ERR_BLOCKED_BY_CLIENT/);
   assert.equal((await page.goto(home.replace('a.test', 'www.a.test')))?.status(), 200);
-  landed.clear();
-  const frame = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landingUrl('x0.b.test')}'; document.body.append(frame) })`;
-  await page.evaluate(frame);
+  landedHosts.clear();
+  const frameExpression = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landingUrl('x0.b.test')}'; document.body.append(frame) })`;
+  await page.evaluate(frameExpression);
   assert.equal(await page.evaluate(url => fetch(url).then(reply => reply.status), landingUrl('x1.b.test')), 200);
-  assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
-  assert.deepEqual([...new Set(routed)].sort(), ['www.a.test', 'x0.b.test', 'x1.b.test']);
+  assert.deepEqual([...landedHosts].sort(), ['x0.b.test', 'x1.b.test']);
+  assert.deepEqual([...new Set(routedHosts)].sort(), ['www.a.test', 'x0.b.test', 'x1.b.test']);
   for (const url of ['about:blank', 'data:text/html,<title>data</title>']) await page.goto(url);
   await browser.close();
   await server.release(session.id);
@@ -298,10 +299,10 @@ test('allowedDomains still applies after another server has adopted the session'
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
   const { page } = await openPage(client);
-  landed.clear();
+  landedHosts.clear();
   const { result } = await client.ask('Page.navigate', { url: landingUrl('b.test') }, page);
   assert.equal(result?.errorText, 'net::ERR_BLOCKED_BY_CLIENT');
-  assert.equal(landed.size, 0);
+  assert.equal(landedHosts.size, 0);
   await client.close();
   await server.release(session.id);
 });

@@ -11,12 +11,12 @@ import { findPostmaster } from '../../server/engines/store/embedded/postmaster.t
 import { sign } from '../../server/engines/vault/signing.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 interface Verdict {
   readonly ok: boolean;
@@ -48,20 +48,20 @@ async function verify(): Promise<Verdict> {
   return verdict;
 }
 
-const problemOf = async (chain: string): Promise<string | undefined> => {
+const findProblem = async (chain: string): Promise<string | undefined> => {
   const found = (await verify()).problems.find(problem => problem.chain === chain);
   return found && `${found.what} ${found.number} ${found.how}`;
 };
 
-async function entry(application: string): Promise<void> {
-  const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application}/agent-keys`, {
+async function addEntry(application: string): Promise<void> {
+  const keyResponse = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application}/agent-keys`, {
     key: token,
     body: { name: 'one' },
   });
-  assert.equal(issued.status, 201, issued.text);
+  assert.equal(keyResponse.status, 201, keyResponse.text);
 }
 
-async function sealed(): Promise<void> {
+async function waitUntilSealed(): Promise<void> {
   await eventually(
     'every entry to be sealed',
     async () => {
@@ -76,22 +76,30 @@ async function sealed(): Promise<void> {
  * Creates applications with four entries each: the first seal covers entries 1 to 3, and the second seal covers entry
  * 4.
  */
-async function applications(count: number): Promise<readonly string[]> {
+async function createApplications(count: number): Promise<readonly string[]> {
   const made = await Promise.all(
     Array.from({ length: count }, () =>
       server.api<Application>('POST', '/v1/applications', { key: token, body: { name: 'Shop' } }),
     ),
   );
   const ids = made.map(({ body }) => body.id);
-  for (const id of ids) for (const _ of [2, 3]) await entry(id);
-  await sealed();
-  for (const id of ids) await entry(id);
-  await sealed();
+  for (const id of ids) for (const _ of [2, 3]) await addEntry(id);
+  await waitUntilSealed();
+  for (const id of ids) await addEntry(id);
+  await waitUntilSealed();
   return ids;
 }
 
-const [changed = '', removed = '', middle = '', last = '', forged = '', moved = '', unsealed = '', whole = ''] =
-  await applications(8);
+const [
+  changedChain = '',
+  removedChain = '',
+  middleChain = '',
+  lastChain = '',
+  forgedChain = '',
+  movedChain = '',
+  unsealedChain = '',
+  wholeChain = '',
+] = await createApplications(8);
 
 test('the database role of the server cannot change or remove entries and seals', async () => {
   for (const change of [
@@ -113,39 +121,39 @@ test('the database role of the server cannot change or remove entries and seals'
 });
 
 test('the verification detects a changed entry and reports its number', async () => {
-  await sqlAsOwner(`update audit_entries set actor_name = 'Somebody' where chain = $1 and number = 2`, [changed]);
-  assert.equal(await problemOf(changed), 'entry 2 changed');
-  await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changed]);
-  assert.equal(await problemOf(changed), undefined);
+  await sqlAsOwner(`update audit_entries set actor_name = 'Somebody' where chain = $1 and number = 2`, [changedChain]);
+  assert.equal(await findProblem(changedChain), 'entry 2 changed');
+  await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changedChain]);
+  assert.equal(await findProblem(changedChain), undefined);
   // Now only the digest in the row of the seal is changed.
   await sqlAsOwner(
     `update audit_seals set row_digests[2] = decode(repeat('ab', 32), 'hex') where chain = $1 and number = 1`,
-    [changed],
+    [changedChain],
   );
-  assert.equal(await problemOf(changed), 'seal 1 changed');
+  assert.equal(await findProblem(changedChain), 'seal 1 changed');
 });
 
 test('the verification detects a removed entry and an entry that replaced it, and reports their numbers', async () => {
-  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removed]);
-  assert.equal(await problemOf(removed), 'entry 3 missing');
-  await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removed]);
-  assert.equal(await problemOf(removed), 'entry 3 changed');
+  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removedChain]);
+  assert.equal(await findProblem(removedChain), 'entry 3 missing');
+  await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removedChain]);
+  assert.equal(await findProblem(removedChain), 'entry 3 changed');
 });
 
 test('the verification detects the removal of a seal in the middle, and of the last seal together with its entries', async () => {
-  await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middle]);
-  assert.equal(await problemOf(middle), 'seal 1 missing');
+  await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middleChain]);
+  assert.equal(await findProblem(middleChain), 'seal 1 missing');
   await asOwner(async client => {
-    await client.query('delete from audit_entries where chain = $1 and number = 4', [last]);
-    await client.query('delete from audit_seals where chain = $1 and number = 2', [last]);
+    await client.query('delete from audit_entries where chain = $1 and number = 4', [lastChain]);
+    await client.query('delete from audit_seals where chain = $1 and number = 2', [lastChain]);
   });
-  assert.equal(await problemOf(last), 'seal 2 missing');
+  assert.equal(await findProblem(lastChain), 'seal 2 missing');
   // The server continues to seal, but the new seal is not mistaken for the removed one.
-  for (const _ of [4, 5]) await entry(last);
+  for (const _ of [4, 5]) await addEntry(lastChain);
   await server.advance(61_000);
   await eventually(
     'seal 2 to be reported as changed',
-    () => problemOf(last),
+    () => findProblem(lastChain),
     problem => problem === 'seal 2 changed',
   );
 });
@@ -153,9 +161,9 @@ test('the verification detects the removal of a seal in the middle, and of the l
 test('the verification detects the removal of a whole chain', async () => {
   await asOwner(async client => {
     for (const table of ['audit_entries', 'audit_seals'])
-      await client.query(`delete from ${table} where chain = $1`, [whole]);
+      await client.query(`delete from ${table} where chain = $1`, [wholeChain]);
   });
-  assert.equal(await problemOf(whole), 'seal 1 missing');
+  assert.equal(await findProblem(wholeChain), 'seal 1 missing');
 });
 
 test('the verification does not accept a seal that is signed with a key of the attacker or belongs to another chain', async () => {
@@ -168,26 +176,26 @@ test('the verification does not accept a seal that is signed with a key of the a
        select $1, $2, sealed, created_at, now() from signing_keys limit 1`,
       [kid, { ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA' }],
     );
-    const { rows } = await client.query('select jws from audit_seals where chain = $1 and number = 2', [forged]);
+    const { rows } = await client.query('select jws from audit_seals where chain = $1 and number = 2', [forgedChain]);
     const content = Buffer.from(String(rows[0].jws).split('.')[1] ?? '', 'base64url');
     const jws = await sign({ kid, privateKey: new Secret(der) }, 'berth-audit-seal+jwt', content);
-    await client.query('update audit_seals set jws = $2 where chain = $1 and number = 2', [forged, jws]);
+    await client.query('update audit_seals set jws = $2 where chain = $1 and number = 2', [forgedChain, jws]);
     await client.query(
       `update audit_seals ours set jws = theirs.jws, row_digests = theirs.row_digests from audit_seals theirs
         where ours.chain = $1 and theirs.chain = $2 and ours.number = 1 and theirs.number = 1`,
-      [moved, forged],
+      [movedChain, forgedChain],
     );
   });
-  assert.equal(await problemOf(forged), 'seal 2 changed');
-  assert.equal(await problemOf(moved), 'seal 1 changed');
+  assert.equal(await findProblem(forgedChain), 'seal 2 changed');
+  assert.equal(await findProblem(movedChain), 'seal 1 changed');
   const { text } = await server.api('GET', '/.well-known/jwks.json', { key: null });
   assert.ok(!text.includes(kid), 'a key that is not in the vault is not published');
 });
 
 test('the verification detects the removal of an entry that was not sealed yet', async () => {
-  for (const _ of [5, 6]) await entry(unsealed);
-  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealed]);
-  assert.equal(await problemOf(unsealed), 'entry 5 missing');
+  for (const _ of [5, 6]) await addEntry(unsealedChain);
+  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealedChain]);
+  assert.equal(await findProblem(unsealedChain), 'entry 5 missing');
   await server.advance(61_000);
-  assert.equal(await problemOf(unsealed), 'entry 5 missing');
+  assert.equal(await findProblem(unsealedChain), 'entry 5 missing');
 });

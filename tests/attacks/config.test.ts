@@ -10,9 +10,9 @@ test('the configuration does not reveal whether an application exists', async ()
     const { status, headers, text } = await server.api('GET', `/v1/config${query}`, { key: null });
     return { status, etag: headers.etag, text };
   };
-  const plain = await read('');
-  assert.equal(plain.status, 200);
+  const plainResponse = await read('');
+  assert.equal(plainResponse.status, 200);
   for (const id of [server.applicationId, '01a1fa50-5319-7450-a6b3-c787ada50631', 'x', '%00', '../..'])
-    assert.deepEqual(await read(`?application=${id}`), plain, id);
-  assert.ok(!plain.text.includes(server.applicationId));
+    assert.deepEqual(await read(`?application=${id}`), plainResponse, id);
+  assert.ok(!plainResponse.text.includes(server.applicationId));
 });

@@ -10,72 +10,85 @@ import { CLIENT, HostileProvider, settingsToReach } from '../harness/openid-prov
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider.open()];
+const [hostileProvider, otherProvider] = [await HostileProvider.open(), await HostileProvider.open()];
 const server = await startServer({
   clock: 'test',
   // The number of sign-ins per client address is limited, so the tests report a different address for each one.
-  env: { ...settingsToReach(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
+  env: { ...settingsToReach(hostileProvider.issuer, otherProvider.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
-const owner = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, owner);
-const provider = (id: string): string => `/v1/applications/${server.applicationId}/identity/providers/${id}`;
-const wanted = { title: 'Evil', issuer: hostile.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
-await owner.send('PUT', provider('evil'), wanted);
+const owner = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, owner);
+const providerPath = (id: string): string => `/v1/applications/${server.applicationId}/identity/providers/${id}`;
+const providerBody = {
+  title: 'Evil',
+  issuer: hostileProvider.issuer,
+  clientId: CLIENT.id,
+  clientSecret: CLIENT.secret,
+};
+await owner.send('PUT', providerPath('evil'), providerBody);
 
-const parameter = ({ started }: StartedSignIn, name: string): string =>
+const parameter = ({ startResult: started }: StartedSignIn, name: string): string =>
   new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
 
 /** Completes the sign-in with the provider's current ID token, and returns the redirect. */
-async function finish(begun: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
-  hostile.nonce = parameter(begun, 'nonce');
-  const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state'), ...more });
+async function finish(startedSignIn: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
+  hostileProvider.nonce = parameter(startedSignIn, 'nonce');
+  const query = new URLSearchParams({ code: 'any', state: parameter(startedSignIn, 'state'), ...more });
   const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
   assert.equal(back.status, 303, back.text);
   return new URL(back.headers.location ?? assert.fail(back.text));
 }
 
-const begin = (more: object = {}): Promise<StartedSignIn> => lab.begin(more, 'evil');
+const begin = (more: object = {}): Promise<StartedSignIn> => lab.startSignIn(more, 'evil');
 
 const isRefused = (redirectTo: URL): boolean =>
   redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');
 
 test('a valid ID token signs the consumer in', async () => {
-  const begun = await begin();
-  const { status, body, text } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
+  const startedSignIn = await begin();
+  const { status, body, text } = await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil');
   assert.equal(status, 200, text);
   const rest: ConsumerTokens = body;
   assert.equal(rest.acr, 'berth:1');
 });
 
-const now = (): number => Math.floor(Date.now() / 1000) + hostile.aheadSeconds;
+const now = (): number => Math.floor(Date.now() / 1000) + hostileProvider.aheadSeconds;
 
 const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = {
-  'another nonce': () => hostile.sign(hostile.claims('another')),
-  'no nonce': nonce => hostile.sign(without(hostile.claims(nonce), 'nonce')),
-  'another audience': nonce => hostile.sign({ ...hostile.claims(nonce), aud: 'another client' }),
-  'several audiences without azp': nonce => hostile.sign({ ...hostile.claims(nonce), aud: [CLIENT.id, 'other'] }),
-  'another azp': nonce => hostile.sign({ ...hostile.claims(nonce), azp: 'other' }),
-  'another issuer': nonce => hostile.sign({ ...hostile.claims(nonce), iss: stranger.issuer }),
-  expired: nonce => hostile.sign({ ...hostile.claims(nonce), exp: now() - 120 }),
-  'issued long ago': nonce => hostile.sign({ ...hostile.claims(nonce), iat: now() - 3600 }),
-  'issued in the future': nonce => hostile.sign({ ...hostile.claims(nonce), iat: now() + 3600 }),
-  'no subject': nonce => hostile.sign(without(hostile.claims(nonce), 'sub')),
-  'a subject that is no text': nonce => hostile.sign({ ...hostile.claims(nonce), sub: 7 as unknown as string }),
-  'a subject of a thousand characters': nonce => hostile.sign({ ...hostile.claims(nonce), sub: 'x'.repeat(1000) }),
-  'another access token': nonce => hostile.sign({ ...hostile.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
-  'a proof in the future': nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: 1e15 }),
-  'no signature (none)': async nonce => new UnsecuredJWT(hostile.claims(nonce)).encode(),
+  'another nonce': () => hostileProvider.sign(hostileProvider.claims('another')),
+  'no nonce': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'nonce')),
+  'another audience': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: 'another client' }),
+  'several audiences without azp': nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: [CLIENT.id, 'other'] }),
+  'another azp': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), azp: 'other' }),
+  'another issuer': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iss: otherProvider.issuer }),
+  expired: nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), exp: now() - 120 }),
+  'issued long ago': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: now() - 3600 }),
+  'issued in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: now() + 3600 }),
+  'no subject': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'sub')),
+  'a subject that is no text': nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 7 as unknown as string }),
+  'a subject of a thousand characters': nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 'x'.repeat(1000) }),
+  'another access token': nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
+  'a proof in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: 1e15 }),
+  'no signature (none)': async nonce => new UnsecuredJWT(hostileProvider.claims(nonce)).encode(),
   'the public key as a shared secret (HS256)': async nonce =>
-    new SignJWT(hostile.claims(nonce))
+    new SignJWT(hostileProvider.claims(nonce))
       .setProtectedHeader({ alg: 'HS256', kid: 'first' })
-      .sign(Buffer.from((await hostile.publicKeyText()).padEnd(32))),
+      .sign(Buffer.from((await hostileProvider.publicKeyText()).padEnd(32))),
   'the client secret as a shared secret (HS256)': nonce =>
-    new SignJWT(hostile.claims(nonce)).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(CLIENT.secret.padEnd(32))),
-  'a key of another provider': nonce => stranger.sign(hostile.claims(nonce)),
-  'a key that is not published': nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' }),
+    new SignJWT(hostileProvider.claims(nonce))
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(CLIENT.secret.padEnd(32))),
+  'a key of another provider': nonce => otherProvider.sign(hostileProvider.claims(nonce)),
+  'a key that is not published': nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'unknown' }),
   'a changed payload': async nonce => {
-    const [header, , signature] = (await hostile.sign(hostile.claims(nonce))).split('.');
-    const payload = Buffer.from(JSON.stringify({ ...hostile.claims(nonce), sub: 'admin' })).toString('base64url');
+    const [header, , signature] = (await hostileProvider.sign(hostileProvider.claims(nonce))).split('.');
+    const payload = Buffer.from(JSON.stringify({ ...hostileProvider.claims(nonce), sub: 'admin' })).toString(
+      'base64url',
+    );
     return `${header}.${payload}.${signature}`;
   },
   'no token': async () => 'not a token',
@@ -83,58 +96,63 @@ const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = 
 
 for (const [what, forge] of Object.entries(FORGERIES))
   test(`an invalid ID token is refused: ${what}`, async () => {
-    const begun = await begin();
-    hostile.idToken = forge;
+    const startedSignIn = await begin();
+    hostileProvider.idToken = forge;
     try {
-      const redirectTo = await finish(begun);
+      const redirectTo = await finish(startedSignIn);
       assert.ok(isRefused(redirectTo), redirectTo.href);
     } finally {
-      hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+      hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
     }
   });
 
 test('a sign-in at the provider is refused if it is older than requested or the ID token does not contain its time', async () => {
-  const begun = await begin({ maxAge: 60 });
-  hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
-  assert.ok(isRefused(await finish(begun)));
-  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
+  const startedSignIn = await begin({ maxAge: 60 });
+  hostileProvider.idToken = nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: now() - 3600 });
+  assert.ok(isRefused(await finish(startedSignIn)));
+  hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
   assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'a token without auth_time');
 });
 
 test('a response with the issuer of another provider is refused', async () => {
-  assert.ok(isRefused(await finish(await begin(), { iss: stranger.issuer })));
+  assert.ok(isRefused(await finish(await begin(), { iss: otherProvider.issuer })));
 });
 
 test('a state value works once, and an unknown state value is refused', async () => {
-  const begun = await begin();
-  await finish(begun);
-  const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state') });
+  const startedSignIn = await begin();
+  await finish(startedSignIn);
+  const query = new URLSearchParams({ code: 'any', state: parameter(startedSignIn, 'state') });
   for (const search of [query.toString(), 'code=any&state=unknown', 'code=any', 'state=a&state=b&code=any']) {
-    const again = await server.api<ErrorBody>('GET', `/v1/consumer/callback?${search}`, { key: null });
-    assert.deepEqual([again.status, again.body.code, again.headers.location], [401, 'sign_in_failed', undefined]);
+    const callbackResponse = await server.api<ErrorBody>('GET', `/v1/consumer/callback?${search}`, { key: null });
+    assert.deepEqual(
+      [callbackResponse.status, callbackResponse.body.code, callbackResponse.headers.location],
+      [401, 'sign_in_failed', undefined],
+    );
   }
 });
 
 test('the same e-mail address at two providers belongs to two consumers', async () => {
-  const byMail = await lab.signIn('kim@example.com');
-  hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), email: 'kim@example.com', email_verified: true });
-  const begun = await begin();
-  const { body } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
-  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
-  assert.notEqual(body.consumer.id, byMail.consumer.id);
+  const mailSignIn = await lab.signIn('kim@example.com');
+  hostileProvider.idToken = nonce =>
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), email: 'kim@example.com', email_verified: true });
+  const startedSignIn = await begin();
+  const { body } = await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil');
+  hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
+  assert.notEqual(body.consumer.id, mailSignIn.consumer.id);
 });
 
 test('the keys of a provider are fetched again for a token with a new key, but not for each token with an unknown key', async () => {
-  const before = hostile.keyRequestCount;
-  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' });
+  const countBefore = hostileProvider.keyRequestCount;
+  hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'unknown' });
   for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
-  assert.ok(hostile.keyRequestCount - before <= 1, String(hostile.keyRequestCount - before));
-  hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
-  hostile.rotate();
+  assert.ok(hostileProvider.keyRequestCount - countBefore <= 1, String(hostileProvider.keyRequestCount - countBefore));
+  hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
+  hostileProvider.rotate();
   await server.advance(31_000);
-  hostile.aheadSeconds += 31;
-  const begun = await begin();
-  assert.equal((await lab.exchange(begun, (await finish(begun)).href, 'evil')).status, 200);
+  hostileProvider.aheadSeconds += 31;
+  const startedSignIn = await begin();
+  assert.equal((await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil')).status, 200);
 });
 
 for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])
@@ -149,12 +167,12 @@ for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end
       'https://user@shop.example/',
       7,
     ]) {
-      hostile.document = { [name]: address };
-      const written = await owner.send<ErrorBody>('PUT', provider('inside'), wanted);
+      hostileProvider.document = { [name]: address };
+      const written = await owner.send<ErrorBody>('PUT', providerPath('inside'), providerBody);
       assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], String(address));
       assert.doesNotMatch(written.text, /meta-data|10\.0\.0\.1|passwd/);
     }
-    hostile.document = {};
+    hostileProvider.document = {};
   });
 
 test('an issuer is refused if it is an internal address or its discovery document contains another issuer', async () => {
@@ -165,27 +183,27 @@ test('an issuer is refused if it is an internal address or its discovery documen
     server.url,
     'file:///etc',
   ]) {
-    const written = await owner.send<ErrorBody>('PUT', provider('inside'), { ...wanted, issuer });
+    const written = await owner.send<ErrorBody>('PUT', providerPath('inside'), { ...providerBody, issuer });
     assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], issuer);
   }
-  hostile.document = { issuer: stranger.issuer };
-  assert.equal((await owner.send('PUT', provider('inside'), wanted)).status, 502);
-  hostile.document = { id_token_signing_alg_values_supported: ['none', 'HS256'] };
-  assert.equal((await owner.send('PUT', provider('inside'), wanted)).status, 502);
-  hostile.document = {};
-  assert.equal((await owner.get(provider('inside'))).status, 404);
+  hostileProvider.document = { issuer: otherProvider.issuer };
+  assert.equal((await owner.send('PUT', providerPath('inside'), providerBody)).status, 502);
+  hostileProvider.document = { id_token_signing_alg_values_supported: ['none', 'HS256'] };
+  assert.equal((await owner.send('PUT', providerPath('inside'), providerBody)).status, 502);
+  hostileProvider.document = {};
+  assert.equal((await owner.get(providerPath('inside'))).status, 404);
 });
 
 test('a client secret is not reused when the issuer of the provider changes', async () => {
-  const { clientSecret: _, ...rest } = wanted;
-  const moved = await owner.send<ErrorBody>(
+  const { clientSecret: _, ...rest } = providerBody;
+  const writeResponse = await owner.send<ErrorBody>(
     'PUT',
-    provider('evil'),
-    { ...rest, issuer: stranger.issuer, authMethod: 'client_secret_basic' },
+    providerPath('evil'),
+    { ...rest, issuer: otherProvider.issuer, authMethod: 'client_secret_basic' },
     { 'if-match': '*' },
   );
-  assert.deepEqual([moved.status, moved.body.code], [400, 'invalid_request'], moved.text);
+  assert.deepEqual([writeResponse.status, writeResponse.body.code], [400, 'invalid_request'], writeResponse.text);
 });
 
-const without = (claims: JWTPayload, name: string): JWTPayload =>
+const withoutClaim = (claims: JWTPayload, name: string): JWTPayload =>
   Object.fromEntries(Object.entries(claims).filter(([one]) => one !== name));

@@ -7,22 +7,22 @@ import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts'
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { Authenticator } from '../harness/authenticator.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
-import { freePort } from '../harness/free-port.ts';
+import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT_URI } from '../harness/consumers.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
-const port = await freePort();
+const port = await claimFreePort();
 const server = await startServer({ clock: 'test', port, env: settingsForOwnPages(port, upstream.port) });
-const owner = await Person.owner(server);
-const lab = await ConsumerFixture.of(server, owner);
+const owner = await Person.setUpOwner(server);
+const lab = await ConsumerFixture.open(server, owner);
 const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-const other = await ConsumerFixture.of(server, owner, otherApplication.id);
+const otherLab = await ConsumerFixture.open(server, owner, otherApplication.id);
 
 const TEN_MINUTES_MS = 600_000;
 const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
@@ -35,8 +35,8 @@ test('a refresh token that is sent a second time ends the whole consumer session
   const reused = await lab.send<ErrorBody>('session.refresh', { refreshToken: first.refreshToken });
   assert.deepEqual([reused.status, reused.body.code], [400, 'invalid_grant'], reused.text);
   assert.equal((await lab.send('session.get', {}, second.body.accessToken)).status, 401);
-  const after = await lab.send<ErrorBody>('session.refresh', { refreshToken: second.body.refreshToken });
-  assert.deepEqual([after.status, after.body.code], [400, 'invalid_grant']);
+  const laterResponse = await lab.send<ErrorBody>('session.refresh', { refreshToken: second.body.refreshToken });
+  assert.deepEqual([laterResponse.status, laterResponse.body.code], [400, 'invalid_grant']);
 });
 
 test('at most one of twenty concurrent refreshes gets tokens, and these tokens are revoked', async () => {
@@ -50,49 +50,52 @@ test('at most one of twenty concurrent refreshes gets tokens, and these tokens a
 });
 
 test('an authorization code works once, and sending it again ends the consumer session that it opened', async () => {
-  const begun = await lab.begin();
-  const redirectTo = await lab.finish(begun, 'code@example.com');
-  const first = await lab.exchange(begun, redirectTo);
+  const startedSignIn = await lab.startSignIn();
+  const redirectTo = await lab.finish(startedSignIn, 'code@example.com');
+  const first = await lab.exchange(startedSignIn, redirectTo);
   assert.equal(first.status, 200, first.text);
-  const again = await lab.exchange(begun, redirectTo);
-  assert.deepEqual([again.status, Object(again.body).code], [400, 'invalid_grant']);
+  const secondExchange = await lab.exchange(startedSignIn, redirectTo);
+  assert.deepEqual([secondExchange.status, Object(secondExchange.body).code], [400, 'invalid_grant']);
   assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
 });
 
 test('a stolen authorization code does not work without the verifier, with another redirect address, or for another application', async () => {
   const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
-    code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT }),
-    (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT}/` }),
-    (code, codeVerifier) => other.send('session.exchange', { code, codeVerifier, redirectUri: REDIRECT }),
+    code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT_URI }),
+    (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT_URI}/` }),
+    (code, codeVerifier) => otherLab.send('session.exchange', { code, codeVerifier, redirectUri: REDIRECT_URI }),
   ];
   for (const attempt of attempts) {
-    const begun = await lab.begin();
-    const { status, body } = await attempt(codeOf(await lab.finish(begun, 'stolen@example.com')), begun.verifier);
+    const startedSignIn = await lab.startSignIn();
+    const { status, body } = await attempt(
+      codeOf(await lab.finish(startedSignIn, 'stolen@example.com')),
+      startedSignIn.verifier,
+    );
     assert.deepEqual([status, Object(body).code], [400, 'invalid_grant']);
   }
 });
 
 test('an e-mail code from one sign-in cannot complete another sign-in', async () => {
-  const [mine, theirs] = [await lab.begin(), await lab.begin()];
+  const [mine, theirs] = [await lab.startSignIn(), await lab.startSignIn()];
   const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', {
     signIn: mine.signIn,
     email: 'victim@example.com',
   });
   const code = await lab.codeMailedTo('victim@example.com');
-  const injected = await lab.sendFromPage<ErrorBody>('hosted.verify', {
+  const verifyResponse = await lab.sendFromPage<ErrorBody>('hosted.verify', {
     ...{ signIn: theirs.signIn, ticket: sent.body.ticket, code },
   });
-  assert.deepEqual([injected.status, injected.body.code], [401, 'sign_in_failed'], injected.text);
+  assert.deepEqual([verifyResponse.status, verifyResponse.body.code], [401, 'sign_in_failed'], verifyResponse.text);
 });
 
 test('a six-digit code cannot be guessed, because the sixth attempt is refused even with the right code', async () => {
-  const { signIn } = await lab.begin();
+  const { signIn } = await lab.startSignIn();
   const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.codeMailedTo('guess@example.com');
   const wrong = code === '000000' ? '000001' : '000000';
   for (let tries = 0; tries < 5; tries += 1) {
-    const refused = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
-    assert.equal(refused.status, 401, refused.text);
+    const refusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
+    assert.equal(refusal.status, 401, refusal.text);
   }
   const late = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code });
   assert.equal(late.status, 401, late.text);
@@ -101,17 +104,20 @@ test('a six-digit code cannot be guessed, because the sixth attempt is refused e
 test('the response does not depend on whether an address is known, and no code is e-mailed to an unknown address', async () => {
   await lab.signIn('known@example.com');
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
-  const { signIn } = await lab.begin();
-  const known = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
+  const { signIn } = await lab.startSignIn();
+  const knownResponse = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
   const unknown = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
-  assert.deepEqual([known.status, Object.keys(known.body)], [unknown.status, Object.keys(unknown.body)]);
+  assert.deepEqual(
+    [knownResponse.status, Object.keys(knownResponse.body)],
+    [unknown.status, Object.keys(unknown.body)],
+  );
   await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was e-mailed/);
   await lab.configure({});
 });
 
 test('an access token of a consumer does not work for another application, another provider or the rest of the API', async () => {
   const { accessToken } = await lab.signIn('token@example.com');
-  const elsewhere = await other.send<ErrorBody>('session.get', {}, accessToken);
+  const elsewhere = await otherLab.send<ErrorBody>('session.get', {}, accessToken);
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
   assert.equal((await lab.send('session.get', {}, accessToken, { provider: 'acme' })).status, 404);
   for (const path of ['/v1/account', '/v1/browsers/sessions', `/v1/applications/${lab.appId}`]) {
@@ -142,32 +148,32 @@ test('a browser is redirected only to registered addresses', async () => {
   const codeChallenge = challengeOf('x'.repeat(43));
   for (const redirectUri of [
     'https://evil.example/',
-    `${REDIRECT}?next=https://evil.example`,
-    `${REDIRECT}/../evil`,
-    `${REDIRECT}#x`,
-    REDIRECT.toUpperCase(),
+    `${REDIRECT_URI}?next=https://evil.example`,
+    `${REDIRECT_URI}/../evil`,
+    `${REDIRECT_URI}#x`,
+    REDIRECT_URI.toUpperCase(),
     `https://shop.example@evil.example/signed-in`,
     `https://shop.example\\@evil.example/signed-in`,
     'javascript:alert(1)',
     `${server.url}/consumer/${lab.appId}`,
   ]) {
-    const refused = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], redirectUri);
+    const refusal = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], redirectUri);
   }
   for (const redirectUri of [
-    REDIRECT,
+    REDIRECT_URI,
     'https://evil.example/',
     `${server.url}/console`,
     `${server.url}/approve/../x`,
   ]) {
-    const refused = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge, transport: 'cookie' });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], redirectUri);
+    const refusal = await lab.send<ErrorBody>('session.start', { redirectUri, codeChallenge, transport: 'cookie' });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], redirectUri);
   }
 });
 
 test('unsafe origins and addresses cannot be registered', async () => {
   const path = `/v1/applications/${lab.appId}/identity`;
-  for (const wrong of [
+  for (const wrongBody of [
     { origins: ['*'] },
     { origins: ['null'] },
     { origins: ['https://shop.example/'] },
@@ -182,13 +188,13 @@ test('unsafe origins and addresses cannot be registered', async () => {
     { redirectUris: ['https://shop.example/cb#x'] },
     { redirectUris: ['javascript:alert(1)'] },
   ]) {
-    const refused = await owner.send<ErrorBody>('PUT', path, wrong, { 'if-match': '*' });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], JSON.stringify(wrong));
+    const refusal = await owner.send<ErrorBody>('PUT', path, wrongBody, { 'if-match': '*' });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], JSON.stringify(wrongBody));
   }
 });
 
 test('only pages of the service itself can use the sign-in commands and the cookie', async () => {
-  const { signIn } = await lab.begin();
+  const { signIn } = await lab.startSignIn();
   for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
     const sent = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, { headers });
     assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], JSON.stringify(headers));
@@ -207,14 +213,14 @@ test('a passkey of another application or host, or without user verification, ca
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const authenticator = await addPasskey(lab, origin, 'key@example.com');
   const attempt = async (at: ConsumerFixture, forged: object = {}): Promise<number> => {
-    const { signIn } = await at.begin();
-    const asked = await at.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
-    const response = authenticator.get(asked.body.publicKey, forged);
-    const body = { signIn, ticket: asked.body.ticket, response };
+    const { signIn } = await at.startSignIn();
+    const optionsResponse = await at.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
+    const response = authenticator.get(optionsResponse.body.publicKey, forged);
+    const body = { signIn, ticket: optionsResponse.body.ticket, response };
     return (await at.sendFromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
   };
   assert.equal(await attempt(lab), 200);
-  assert.equal(await attempt(other), 401);
+  assert.equal(await attempt(otherLab), 401);
   assert.equal(await attempt(lab, { rpId: 'evil.example' }), 401);
   assert.equal(await attempt(lab, { origin: 'https://evil.example' }), 401);
   assert.equal(await attempt(lab, { isVerified: false }), 401);
@@ -223,25 +229,25 @@ test('a passkey of another application or host, or without user verification, ca
 
 test('the browser of a session in which a consumer has signed in cannot approve an Action', async () => {
   await liftLimits(server);
-  const configure = await Owner.of(server);
+  const applicationOwner = await Owner.open(server);
   const ends = { effect: 'irreversible', approval: 'end_user' } as const;
-  await configure.publish('orders.cancel', cancelOrderOperation(upstream, ends));
-  const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+  await applicationOwner.publish('orders.cancel', cancelOrderOperation(upstream, ends));
+  const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
   const { accessToken, consumer } = await lab.signIn('approver@example.com');
   const endUser = { providerId: 'hosted', subject: consumer.subject };
   const action = await new ActionAgent(server, key).prepareSuccessfully('orders.cancel', {
     input: { orderId: 'C-1' },
     endUser,
   });
-  const asked = { jobId: action.jobId, digest: action.digest };
+  const approval = { jobId: action.jobId, digest: action.digest };
   const page = await PageInSession.open(server, cookieOf(accessToken));
   const command = (name: string, body: object) =>
     page.send('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, body);
   const read = await command('actions.get', { jobId: action.jobId });
   assert.equal(read.status, 200, 'the page is signed in');
-  const refused = await command('actions.approve', asked);
-  assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
-  const approved = await lab.send('actions.approve', asked, accessToken);
+  const refusal = await command('actions.approve', approval);
+  assert.deepEqual([refusal.status, refusal.code], [403, 'address_not_allowed']);
+  const approved = await lab.send('actions.approve', approval, accessToken);
   assert.equal(approved.status, 200, approved.text);
   await page.close();
 });
@@ -249,25 +255,25 @@ test('the browser of a session in which a consumer has signed in cannot approve 
 test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
-  const { signIn } = await lab.begin();
+  const { signIn } = await lab.startSignIn();
   const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
-  const registered = { signIn, ticket: sent.body.ticket, code: await lab.codeMailedTo(email) };
-  assert.equal((await lab.sendFromPage('hosted.verify', registered)).status, 200);
+  const verifyBody = { signIn, ticket: sent.body.ticket, code: await lab.codeMailedTo(email) };
+  assert.equal((await lab.sendFromPage('hosted.verify', verifyBody)).status, 200);
   const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
     const { status, body } = await lab.sendFromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
     return `${status} ${body.code}`;
   };
-  const begun = await lab.begin();
+  const startedSignIn = await lab.startSignIn();
   for (let of = 0; of < 5; of += 1)
     for (let time = 0; time < 10; time += 1)
-      assert.equal(await attempt({ email: `nobody-${of}@example.com` }, begun), '401 sign_in_failed');
-  assert.equal(await attempt({ email }, begun), '429 rate_limited');
+      assert.equal(await attempt({ email: `nobody-${of}@example.com` }, startedSignIn), '401 sign_in_failed');
+  assert.equal(await attempt({ email }, startedSignIn), '429 rate_limited');
   await server.advance(TEN_MINUTES_MS);
-  assert.equal(await attempt({ email }, await lab.begin()), '200 undefined');
+  assert.equal(await attempt({ email }, await lab.startSignIn()), '200 undefined');
 });
 
 test('the sign-in pages cannot be framed and load nothing from other origins', async () => {
-  const { started } = await lab.begin();
+  const { startResult: started } = await lab.startSignIn();
   const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
   const reply = await fetch(url);
   assert.equal(reply.headers.get('x-frame-options'), 'DENY');

@@ -13,13 +13,13 @@ import { Scope } from '../../server/kit/scope.ts';
 import { PARTS } from '../engines/slots-user.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { buildImage, RIGHTS, runPodman, startPodman, stopContainer } from '../harness/container.ts';
-import { freePort } from '../harness/free-port.ts';
+import { buildImage, PRIVILEGE_OPTIONS, runPodman, startPodman, stopContainer } from '../harness/container.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import { sendRequest } from '../harness/http.ts';
 import { createTemporaryFolder, makeRelease } from '../harness/install-release.ts';
 import { CHECKOUT, type CreatedSession } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
+import { ATTACKS, NETWORK_SCRIPT, type Outcome } from './jail-attacks.ts';
 
 const READY_MS = 180_000;
 const NAME = `berth-test-${process.pid}`;
@@ -30,7 +30,7 @@ const image = buildImage(makeRelease(folder));
 const scope = new Scope();
 after(() => scope.close());
 const database = await startForeignServer(scope);
-const [port, operatorPort] = [await freePort(), await freePort()];
+const [port, operatorPort] = [await claimFreePort(), await claimFreePort()];
 const url = `http://127.0.0.1:${port}`;
 const lines: string[] = [];
 let key = '';
@@ -58,8 +58,8 @@ function start(): ChildProcess {
     BERTH_ADOPT_GRACE: '600',
   };
   const env = Object.entries(settings).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
-  const where = ['--name', NAME, '--network', 'host', '--volume', `${VOLUME}:/data:U`];
-  const child = startPodman(['run', '--rm', '--interactive', ...where, ...RIGHTS, ...env, image]);
+  const containerOptions = ['--name', NAME, '--network', 'host', '--volume', `${VOLUME}:/data:U`];
+  const child = startPodman(['run', '--rm', '--interactive', ...containerOptions, ...PRIVILEGE_OPTIONS, ...env, image]);
   for (const stream of [child.stdout, child.stderr])
     if (stream)
       createInterface(stream).on('line', line => {
@@ -74,7 +74,7 @@ async function isReady(): Promise<boolean> {
   return (await sendRequest(`http://127.0.0.1:${operatorPort}/readyz`, {}).catch(() => undefined))?.status === 200;
 }
 
-const inside = (...command: readonly string[]): string => runPodman('exec', '--interactive', NAME, ...command);
+const runInside = (...command: readonly string[]): string => runPodman('exec', '--interactive', NAME, ...command);
 
 async function api<Body>(method: string, path: string, body?: object): Promise<Body> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -97,12 +97,12 @@ async function markPage(session: CreatedSession): Promise<unknown> {
 }
 
 test('the container has no capabilities, no_new_privs, a seccomp filter and a read-only root', () => {
-  const status = inside('cat', '/proc/1/status');
+  const status = runInside('cat', '/proc/1/status');
   for (const line of ['CapEff:\t0000000000000000', 'CapBnd:\t0000000000000000', 'NoNewPrivs:\t1', 'Seccomp:\t2'])
     assert.ok(status.includes(line), line);
   assert.match(status, /^Name:\ttini$/m);
   assert.match(status, /^Uid:\t1000\t/m);
-  assert.throws(() => inside('touch', '/probe'), /Read-only file system/);
+  assert.throws(() => runInside('touch', '/probe'), /Read-only file system/);
   assert.ok(
     lines.some(line => line.includes('isolation: rootless')),
     'sessions run in jails',
@@ -114,15 +114,15 @@ test('a session continues when the server is killed or restarted', async () => {
   const state = 'globalThis.kept';
   assert.equal(await markPage(session), 7);
   const restarts = {
-    killed: () => inside('sh', '-c', `kill -KILL $(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' /data/server.json)`),
-    restarted: () => inside('berth-supervise', 'restart'),
+    killed: () => runInside('sh', '-c', `kill -KILL $(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' /data/server.json)`),
+    restarted: () => runInside('berth-supervise', 'restart'),
   };
   for (const [how, restart] of Object.entries(restarts)) {
-    const begun = lines.filter(line => line.startsWith('Berth listens')).length;
+    const startsBefore = lines.filter(line => line.startsWith('Berth listens')).length;
     restart();
     await eventually(
       `a server after it was ${how}`,
-      () => lines.filter(line => line.startsWith('Berth listens')).length > begun,
+      () => lines.filter(line => line.startsWith('Berth listens')).length > startsBefore,
       Boolean,
       READY_MS,
     );
@@ -132,7 +132,7 @@ test('a session continues when the server is killed or restarted', async () => {
     assert.equal(await client.evaluate(state, await client.attachToPage()), 7, how);
     await client.close();
   }
-  assert.match(inside('berth', 'status'), /^service {3}ready/);
+  assert.match(runInside('berth', 'status'), /^service {3}ready/);
   await api('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
@@ -142,8 +142,8 @@ test('attacks on the jail fail in the container', async t => {
   chmodSync(checkout, 0o755);
   // Starts many processes first, because a low process id could also be that of a process in the jail.
   const script = `i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; node "$@"; exit $?`;
-  const attack = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
-  const where = [
+  const attackCommand = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
+  const containerOptions = [
     '--rm',
     '--interactive',
     '--network',
@@ -153,8 +153,8 @@ test('attacks on the jail fail in the container', async t => {
     '--entrypoint',
     '/usr/bin/tini',
   ];
-  const own = ['unshare', '--net', '--', 'sh', '-c', OWN_NETWORK, 'sh'];
-  const child = startPodman(['run', ...where, ...RIGHTS, image, '--', ...attack], own);
+  const own = ['unshare', '--net', '--', 'sh', '-c', NETWORK_SCRIPT, 'sh'];
+  const child = startPodman(['run', ...containerOptions, ...PRIVILEGE_OPTIONS, image, '--', ...attackCommand], own);
   assert.ok(child.stdout && child.stderr);
   const [output, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 0, said);

@@ -7,14 +7,14 @@ import type { Credential } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import { ConsumerFixture } from '../harness/consumers.ts';
 import { DeviceFixture } from '../harness/device.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-const MISTYPED = `${'x'.repeat(6)}`;
+const MISTYPED_ENDING = `${'x'.repeat(6)}`;
 
 const server = await startServer();
-const devices = await DeviceFixture.of(server);
+const devices = await DeviceFixture.open(server);
 
 type Kind =
   | 'none'
@@ -28,7 +28,7 @@ type Kind =
   | 'revoked';
 type Headers = Readonly<Record<string, string>>;
 
-const TAKES: Readonly<Record<Credential, readonly Kind[]>> = {
+const ACCEPTED_KINDS: Readonly<Record<Credential, readonly Kind[]>> = {
   public: [],
   connect: [],
   agentKey: ['agent key'],
@@ -43,29 +43,30 @@ const TAKES: Readonly<Record<Credential, readonly Kind[]>> = {
   handoffLease: [],
 };
 
-const sent = new Map<Kind, Headers>();
+const headersByKind = new Map<Kind, Headers>();
 
 const bearer = (credential: string): Headers => ({ authorization: `Bearer ${credential}` });
 
 before(async () => {
-  const owner = await ownerToken(server);
-  const issue = { key: owner, body: { name: 'revoked', scopes: ['applications:read'] } };
-  const revoked = (await server.api<{ id: string; token: string }>('POST', '/v1/account/tokens', issue)).body;
-  await server.api('DELETE', `/v1/account/tokens/${revoked.id}`, { key: owner });
-  const collected = await devices.start();
-  await devices.approve(collected);
-  const { access_token: developer } = await devices.collectToken(collected);
+  const owner = await createOwnerToken(server);
+  const issueRequest = { key: owner, body: { name: 'revoked', scopes: ['applications:read'] } };
+  const revokedToken = (await server.api<{ id: string; token: string }>('POST', '/v1/account/tokens', issueRequest))
+    .body;
+  await server.api('DELETE', `/v1/account/tokens/${revokedToken.id}`, { key: owner });
+  const startedDevice = await devices.start();
+  await devices.approve(startedDevice);
+  const { access_token: developer } = await devices.collectToken(startedDevice);
   const { device_code: code } = await devices.start();
-  sent.set('none', {});
-  sent.set('agent key', bearer(server.key));
-  sent.set('personal token', bearer(owner));
-  sent.set('developer token', bearer(developer));
-  sent.set('cookie', devices.owner.headers);
-  sent.set('device code', bearer(code));
-  const lab = await ConsumerFixture.of(server, devices.owner);
-  sent.set('consumer session', bearer((await lab.signIn('kim@example.com')).accessToken));
-  sent.set('unknown', bearer(`${owner.slice(0, -6)}${MISTYPED}`));
-  sent.set('revoked', bearer(revoked.token));
+  headersByKind.set('none', {});
+  headersByKind.set('agent key', bearer(server.key));
+  headersByKind.set('personal token', bearer(owner));
+  headersByKind.set('developer token', bearer(developer));
+  headersByKind.set('cookie', devices.owner.headers);
+  headersByKind.set('device code', bearer(code));
+  const lab = await ConsumerFixture.open(server, devices.owner);
+  headersByKind.set('consumer session', bearer((await lab.signIn('kim@example.com')).accessToken));
+  headersByKind.set('unknown', bearer(`${owner.slice(0, -6)}${MISTYPED_ENDING}`));
+  headersByKind.set('revoked', bearer(revokedToken.token));
 });
 
 const pathOf = (id: OperationId): string =>
@@ -73,32 +74,36 @@ const pathOf = (id: OperationId): string =>
     name === 'appId' ? server.applicationId : UNKNOWN_ID,
   );
 
-for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].length > 0))
+for (const id of OPERATION_IDS.filter(one => ACCEPTED_KINDS[operation(one).credential].length > 0))
   test(`${id} refuses every kind of credential that it does not accept`, async () => {
     const { method, credential } = operation(id);
-    const wrong = [...sent].filter(([kind]) => !TAKES[credential].includes(kind));
+    const wrongCredentials = [...headersByKind].filter(([kind]) => !ACCEPTED_KINDS[credential].includes(kind));
     const responses = await Promise.all(
-      wrong.map(async ([kind, headers]) => {
+      wrongCredentials.map(async ([kind, headers]) => {
         const { status, body } = await server.api<ErrorBody>(method, pathOf(id), { key: null, headers });
         return `${kind}: ${status} ${body.code}`;
       }),
     );
-    const expected = wrong.map(([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`);
+    const expected = wrongCredentials.map(
+      ([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`,
+    );
     // For an operation for programs, a cookie is not a credential, so the request counts as one without a credential.
-    const asNone = responses.map(response => response.replace('cookie: 401 missing', 'cookie: 401 invalid'));
-    assert.deepEqual(asNone, expected);
+    const normalizedResponses = responses.map(response =>
+      response.replace('cookie: 401 missing', 'cookie: 401 invalid'),
+    );
+    assert.deepEqual(normalizedResponses, expected);
   });
 
 test('the table contains every kind of credential that operations accept', () => {
   const kinds = new Set(OPERATION_IDS.map(id => operation(id).credential));
   assert.deepEqual(
-    [...kinds].filter(kind => !(kind in TAKES)),
+    [...kinds].filter(kind => !(kind in ACCEPTED_KINDS)),
     [],
   );
   assert.deepEqual(
-    Object.values(TAKES)
+    Object.values(ACCEPTED_KINDS)
       .flat()
-      .filter(kind => !sent.has(kind)),
+      .filter(kind => !headersByKind.has(kind)),
     [],
   );
 });

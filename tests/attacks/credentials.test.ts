@@ -7,7 +7,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
@@ -22,10 +22,10 @@ const server = await startServer({
 const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
-const MINUTE = 60_000;
-const HOUR = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 /** The close code, as in the contract, of a connection whose key is no longer valid. */
-const KEY_ENDED = 4001;
+const KEY_ENDED_CODE = 4001;
 
 const owner = await createCliToken();
 
@@ -41,7 +41,7 @@ const as =
     server.api<Body>(method, path, { key, ...(body ? { body } : {}) });
 const asOwner = as(owner);
 
-const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
+const timeAfter = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
 
 async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
   const { status, body, text } = await asOwner<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
@@ -55,65 +55,70 @@ async function issueToken(fields: object, key = owner): Promise<IssuedToken> {
   return body;
 }
 
-const idOf = async (token: string): Promise<string> => (await as(token)<Token>('GET', `${TOKENS}/current`)).body.id;
+const readTokenId = async (token: string): Promise<string> =>
+  (await as(token)<Token>('GET', `${TOKENS}/current`)).body.id;
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
 test('a token without the scope account:tokens cannot list tokens and can revoke only itself', async () => {
-  const other = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
-  const confined = await issueToken({ scopes: ['applications:read'], applicationIds: [other] });
-  const listed = await as(confined.token)('GET', TOKENS);
-  assert.equal(listed.status, 403, listed.text);
-  assert.equal(listed.body.code, 'permission_denied');
-  assert.match(listed.body.message, /account:tokens/);
-  const revoked = await as(confined.token)('DELETE', `${TOKENS}/${await idOf(owner)}`);
+  const otherApplicationId = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
+  const confinedToken = await issueToken({ scopes: ['applications:read'], applicationIds: [otherApplicationId] });
+  const listResponse = await as(confinedToken.token)('GET', TOKENS);
+  assert.equal(listResponse.status, 403, listResponse.text);
+  assert.equal(listResponse.body.code, 'permission_denied');
+  assert.match(listResponse.body.message, /account:tokens/);
+  const revoked = await as(confinedToken.token)('DELETE', `${TOKENS}/${await readTokenId(owner)}`);
   assert.equal(revoked.status, 403, revoked.text);
-  assert.equal(await idOf(owner), await idOf(owner));
+  assert.equal(await readTokenId(owner), await readTokenId(owner));
   assert.equal((await asOwner('GET', TOKENS)).status, 200);
-  assert.equal((await as(confined.token)('DELETE', `${TOKENS}/${confined.id}`)).status, 204);
-  assert.equal((await as(confined.token)('GET', `${TOKENS}/current`)).status, 401);
+  assert.equal((await as(confinedToken.token)('DELETE', `${TOKENS}/${confinedToken.id}`)).status, 204);
+  assert.equal((await as(confinedToken.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
 test('a restricted token can list itself and the tokens that it issued, and can revoke those', async () => {
-  const manager = await createCliToken(
+  const managerToken = await createCliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
-  const made = await issueToken({ scopes: ['applications:read'] }, manager);
+  const made = await issueToken({ scopes: ['applications:read'] }, managerToken);
   assert.deepEqual(made.applicationIds, [server.applicationId]);
-  const seen = (await as(manager)<TokenPage>('GET', TOKENS)).body.data.map(({ id }) => id);
-  assert.deepEqual(seen, [made.id, await idOf(manager)]);
-  const foreign = await issueToken({ scopes: ['applications:read'], applicationIds: [server.applicationId] });
-  assert.equal((await as(manager)('DELETE', `${TOKENS}/${foreign.id}`)).status, 404);
-  assert.equal((await as(manager)('DELETE', `${TOKENS}/${await idOf(owner)}`)).status, 404);
-  assert.equal((await as(foreign.token)('GET', `${TOKENS}/current`)).status, 200);
-  assert.equal((await as(manager)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
+  const seen = (await as(managerToken)<TokenPage>('GET', TOKENS)).body.data.map(({ id }) => id);
+  assert.deepEqual(seen, [made.id, await readTokenId(managerToken)]);
+  const foreignToken = await issueToken({ scopes: ['applications:read'], applicationIds: [server.applicationId] });
+  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${foreignToken.id}`)).status, 404);
+  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${await readTokenId(owner)}`)).status, 404);
+  assert.equal((await as(foreignToken.token)('GET', `${TOKENS}/current`)).status, 200);
+  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
 });
 
 test('a restricted token cannot issue a token with fewer restrictions or a longer lifetime', async () => {
-  const end = inFuture(HOUR);
-  const restricted = await createCliToken(
+  const end = timeAfter(HOUR_MS);
+  const restrictedToken = await createCliToken(
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
     ...['--cidr', '127.0.0.0/8', '203.0.113.0/24'],
   );
   const issue = (fields: object) =>
-    as(restricted)<IssuedToken & ErrorBody>('POST', TOKENS, { name: 'x', scopes: ['applications:read'], ...fields });
-  const plain = await issue({});
-  assert.equal(plain.status, 201, plain.text);
-  assert.deepEqual(plain.body.cidrAllow, ['127.0.0.0/8', '203.0.113.0/24']);
-  assert.equal(plain.body.expiresAt, end);
-  const narrower = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: inFuture(HOUR / 2) });
+    as(restrictedToken)<IssuedToken & ErrorBody>('POST', TOKENS, {
+      name: 'x',
+      scopes: ['applications:read'],
+      ...fields,
+    });
+  const plainResponse = await issue({});
+  assert.equal(plainResponse.status, 201, plainResponse.text);
+  assert.deepEqual(plainResponse.body.cidrAllow, ['127.0.0.0/8', '203.0.113.0/24']);
+  assert.equal(plainResponse.body.expiresAt, end);
+  const narrower = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: timeAfter(HOUR_MS / 2) });
   assert.equal(narrower.status, 201, narrower.text);
   assert.deepEqual(narrower.body.cidrAllow, ['203.0.113.128/25']);
   for (const [fields, path] of [
     [{ cidrAllow: ['0.0.0.0/0'] }, 'cidrAllow[0]'],
     [{ cidrAllow: ['203.0.113.7', '203.0.112.0/23'] }, 'cidrAllow[1]'],
     [{ cidrAllow: ['::/0'] }, 'cidrAllow[0]'],
-    [{ expiresAt: inFuture(2 * HOUR) }, 'expiresAt'],
+    [{ expiresAt: timeAfter(2 * HOUR_MS) }, 'expiresAt'],
   ] as const) {
-    const refused = await issue(fields);
-    assert.equal(refused.status, 400, refused.text);
+    const refusal = await issue(fields);
+    assert.equal(refusal.status, 400, refusal.text);
     assert.deepEqual(
-      Object(refused.body.details).issues.map((issue: { path: string }) => issue.path),
+      Object(refusal.body.details).issues.map((issue: { path: string }) => issue.path),
       [path],
     );
   }
@@ -127,12 +132,12 @@ test('a rotated or expired key cannot be rotated, and the error explains what to
   const successor = await rotate(old.id);
   assert.equal(successor.status, 201, successor.text);
   assert.equal(successor.body.expiresAt, undefined);
-  const again = await rotate(old.id);
-  assert.equal(again.status, 409, again.text);
-  assert.equal(again.body.code, 'key_not_rotatable');
-  assert.match(again.body.message, new RegExp(`${successor.body.id}`));
-  const expired = await issueKey({ expiresAt: inFuture(MINUTE) });
-  await server.advance(MINUTE + 1000);
+  const secondRotation = await rotate(old.id);
+  assert.equal(secondRotation.status, 409, secondRotation.text);
+  assert.equal(secondRotation.body.code, 'key_not_rotatable');
+  assert.match(secondRotation.body.message, new RegExp(`${successor.body.id}`));
+  const expired = await issueKey({ expiresAt: timeAfter(MINUTE_MS) });
+  await server.advance(MINUTE_MS + 1000);
   const late = await rotate(expired.id);
   assert.equal(late.status, 409, late.text);
   assert.equal(late.body.code, 'key_not_rotatable');
@@ -150,10 +155,10 @@ test('only one of several concurrent rotations succeeds, and the others create n
 // ---- the end of a key ---------------------------------------------------------------------------------------------------
 
 /** Connections of every kind that can be open with a key. */
-interface Opened {
+interface OpenConnections {
   readonly session: CreatedSession;
-  readonly withHeader: CdpClient;
-  readonly withAddress: CdpClient;
+  readonly headerClient: CdpClient;
+  readonly addressClient: CdpClient;
   readonly guest: CdpClient;
   readonly viewer: LiveViewer;
   readonly events: EventStream;
@@ -161,23 +166,23 @@ interface Opened {
   readonly debuggerUrl: string;
 }
 
-const bare = (session: CreatedSession): string => session.connectUrl.replace(/\?.*/, '');
+const bareUrl = (session: CreatedSession): string => session.connectUrl.replace(/\?.*/, '');
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-async function debugUrls(session: Session, key: string): Promise<DebugUrls & { wsUrl: string }> {
+async function readDebugUrls(session: Session, key: string): Promise<DebugUrls & { wsUrl: string }> {
   const { status, body, text } = await as(key)<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
   assert.equal(status, 200, text);
   assert.ok(body.wsUrl);
   return { ...body, wsUrl: body.wsUrl };
 }
 
-async function openAll(key: string, session: CreatedSession): Promise<Opened> {
-  const { wsUrl, debuggerUrl } = await debugUrls(session, key);
+async function openAll(key: string, session: CreatedSession): Promise<OpenConnections> {
+  const { wsUrl, debuggerUrl } = await readDebugUrls(session, key);
   return {
     session,
     debuggerUrl,
-    withHeader: await CdpClient.connect(bare(session), bearer(key)),
-    withAddress: await CdpClient.connect(session.connectUrl),
+    headerClient: await CdpClient.connect(bareUrl(session), bearer(key)),
+    addressClient: await CdpClient.connect(session.connectUrl),
     guest: await CdpClient.connect(wsUrl),
     viewer: await LiveViewer.open(debuggerUrl),
     events: await EventStream.open(`${server.url}${SESSIONS}/${session.id}/events`, bearer(key)),
@@ -186,18 +191,18 @@ async function openAll(key: string, session: CreatedSession): Promise<Opened> {
 }
 
 /** Asserts that every connection is closed and cannot be opened again. */
-async function assertClosed({ session, debuggerUrl, ...open }: Opened): Promise<void> {
-  for (const client of [open.withHeader, open.withAddress, open.guest])
-    assert.equal((await client.closed()).code, KEY_ENDED);
+async function assertClosed({ session, debuggerUrl, ...open }: OpenConnections): Promise<void> {
+  for (const client of [open.headerClient, open.addressClient, open.guest])
+    assert.equal((await client.waitForClose()).code, KEY_ENDED_CODE);
   await eventually('the viewer to be closed', () => open.viewer.closeInfo);
-  for (const stream of [open.events, open.logs]) await stream.ended();
-  const refused = await refusedUpgrade(session.connectUrl);
-  assert.equal(refused.status, 401);
-  assert.equal(refused.body.code, 'invalid_credentials');
-  const discovered = await fetch(
+  for (const stream of [open.events, open.logs]) await stream.waitForEnd();
+  const refusal = await expectUpgradeRefusal(session.connectUrl);
+  assert.equal(refusal.status, 401);
+  assert.equal(refusal.body.code, 'invalid_credentials');
+  const discoveryResponse = await fetch(
     session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'),
   );
-  assert.equal(discovered.status, 401, await discovered.text());
+  assert.equal(discoveryResponse.status, 401, await discoveryResponse.text());
   await assert.rejects(LiveViewer.open(debuggerUrl), /refused with 403/);
 }
 
@@ -210,13 +215,13 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
   'reaches an expiry time that was set later': async ({ id }) => {
     const headers = { 'if-match': '*' };
     const read = await asOwner('GET', `${KEYS}/${id}`);
-    const body = { expiresAt: inFuture(5000) };
-    const changed = await server.api('PATCH', `${KEYS}/${id}`, {
+    const body = { expiresAt: timeAfter(5000) };
+    const changeResponse = await server.api('PATCH', `${KEYS}/${id}`, {
       key: owner,
       body,
       headers: { ...headers, 'if-match': String(read.headers.etag) },
     });
-    assert.equal(changed.status, 200, changed.text);
+    assert.equal(changeResponse.status, 200, changeResponse.text);
     await server.advance(6000);
   },
   'reaches the end of the grace period of its rotation': async ({ id }) => {
@@ -236,14 +241,14 @@ for (const [how, end] of Object.entries(endings))
     const open = await openAll(key.key, session);
     const own = await server.api<CreatedSession>('GET', `${SESSIONS}/${session.id}`);
     assert.notEqual(own.body.connectUrl, session.connectUrl);
-    const [withHeader, withAddress] = [
-      await CdpClient.connect(bare(session), bearer(server.key)),
+    const [headerClient, addressClient] = [
+      await CdpClient.connect(bareUrl(session), bearer(server.key)),
       await CdpClient.connect(own.body.connectUrl),
     ];
-    const viewer = await LiveViewer.open((await debugUrls(session, server.key)).debuggerUrl);
+    const viewer = await LiveViewer.open((await readDebugUrls(session, server.key)).debuggerUrl);
     await end(key);
     await assertClosed(open);
-    for (const client of [withHeader, withAddress]) await client.send('Browser.getVersion');
+    for (const client of [headerClient, addressClient]) await client.send('Browser.getVersion');
     assert.equal(viewer.closeInfo, undefined);
     assert.equal((await server.read(session.id)).status, 'RUNNING');
     await (await CdpClient.connect(own.body.connectUrl)).close();
@@ -255,7 +260,7 @@ test('a session ends when the key of its last client is revoked', async () => {
   const session = await server.createSession({}, key.key);
   const client = await CdpClient.connect(session.connectUrl);
   await asOwner('DELETE', `${KEYS}/${key.id}`);
-  await client.closed();
+  await client.waitForClose();
   await server.advance(3000);
   const ended = await server.waitUntilEnded(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
@@ -266,7 +271,7 @@ test('open connections of a key that is revoked with closeConnections=false stay
   const session = await server.createSession({ keepAlive: true }, key.key);
   const client = await CdpClient.connect(session.connectUrl);
   assert.equal((await asOwner('DELETE', `${KEYS}/${key.id}?closeConnections=false`)).status, 204);
-  assert.equal((await refusedUpgrade(session.connectUrl)).status, 401);
+  assert.equal((await expectUpgradeRefusal(session.connectUrl)).status, 401);
   await client.send('Browser.getVersion');
   await client.close();
   await server.release(session.id);
@@ -279,7 +284,7 @@ test('connect addresses of a key that was revoked while the server was down are 
   const { code, stderr } = await server.operate('keys', 'revoke', key.id, '--application', server.applicationId);
   await server.start();
   assert.equal(code, 0, stderr);
-  assert.equal((await refusedUpgrade(session.connectUrl)).status, 401);
+  assert.equal((await expectUpgradeRefusal(session.connectUrl)).status, 401);
   await server.release(session.id);
 });
 
@@ -296,8 +301,8 @@ test('behind a trusted proxy, cidrAllow applies to the address of the caller, fo
   assert.equal((await server.api('GET', SESSIONS, { key })).status, 403);
   const session = await server.createSession({ keepAlive: true });
   const headers = { ...bearer(key), 'x-forwarded-for': '203.0.113.7' };
-  await (await CdpClient.connect(bare(session), headers)).close();
-  assert.equal((await refusedUpgrade(bare(session), bearer(key))).status, 403);
+  await (await CdpClient.connect(bareUrl(session), headers)).close();
+  assert.equal((await expectUpgradeRefusal(bareUrl(session), bearer(key))).status, 403);
   await server.release(session.id);
 });
 

@@ -7,15 +7,15 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { CollectedToken, StartedDevice } from '../../contract/device.ts';
 import type { OAuthError } from '../../contract/oauth.ts';
 import type { TokenPage } from '../../contract/tokens.ts';
-import { APPROVALS, CLIENT, DEVICE_TOKENS, DeviceFixture, START } from '../harness/device.ts';
-import { freePort } from '../harness/free-port.ts';
+import { APPROVALS, AUTHORIZATIONS, CLIENT_ID, DEVICE_TOKENS, DeviceFixture } from '../harness/device.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { databaseText, machineAddress, registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { startServer } from '../harness/server.ts';
 
-const port = await freePort();
+const port = await claimFreePort();
 const server = await startServer({
   clock: 'test',
   port,
@@ -25,16 +25,16 @@ const server = await startServer({
     ...settingsForOwnPages(port),
   },
 });
-const devices = await DeviceFixture.of(server);
-const token = await ownerToken(server);
+const devices = await DeviceFixture.open(server);
+const token = await createOwnerToken(server);
 
 const INTERVAL_MS = 5_000;
 const WINDOW_MS = 600_000;
 const ATTEMPTS = 50;
 
-const statusWith = async (key: string): Promise<number> =>
+const requestStatus = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
-const codeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
+const outcomeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
 /** The header with which a reverse proxy reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
@@ -42,82 +42,86 @@ const from = (ip: string) => ({ 'x-forwarded-for': ip });
 // ---- one token ------------------------------------------------------------------------------------------------------
 
 test('only one of fifty concurrent token requests gets the token, and the others are refused with slow_down', async () => {
-  const started = await devices.start({ device_name: 'fifty' });
-  await devices.approve(started);
+  const startedDevice = await devices.start({ device_name: 'fifty' });
+  await devices.approve(startedDevice);
   const responses = await Promise.all(
-    Array.from({ length: ATTEMPTS }, () => devices.collect<Partial<CollectedToken & OAuthError>>(started)),
+    Array.from({ length: ATTEMPTS }, () => devices.collect<Partial<CollectedToken & OAuthError>>(startedDevice)),
   );
   const tokens = responses.flatMap(({ body }) => body.access_token ?? []);
   assert.equal(tokens.length, 1);
   assert.deepEqual([...new Set(responses.flatMap(({ body }) => body.error ?? []))], ['slow_down']);
   const { body } = await server.api<TokenPage>('GET', '/v1/account/tokens?limit=100', { key: token });
   assert.equal(body.data.filter(({ name }) => name === 'fifty').length, 1);
-  assert.equal(await statusWith(tokens[0] ?? ''), 200);
+  assert.equal(await requestStatus(tokens[0] ?? ''), 200);
 });
 
 test('sending a device code again revokes the token that was issued for it', async () => {
-  const started = await devices.start();
-  await devices.approve(started);
-  const { access_token: issued } = await devices.collectToken(started);
-  assert.equal(await statusWith(issued), 200);
+  const startedDevice = await devices.start();
+  await devices.approve(startedDevice);
+  const { access_token: issued } = await devices.collectToken(startedDevice);
+  assert.equal(await requestStatus(issued), 200);
   await server.advance(INTERVAL_MS);
-  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
-  assert.equal(await statusWith(issued), 401);
-  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
+  assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
+  assert.equal(await requestStatus(issued), 401);
+  assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
 });
 
 test('a program whose device code was stolen gets an error, and the token of the thief is revoked', async () => {
-  const started = await devices.start();
-  await devices.approve(started);
-  const stolen = await devices.collectToken(started);
-  assert.equal(codeOf(await devices.collect(started)), '400 slow_down');
+  const startedDevice = await devices.start();
+  await devices.approve(startedDevice);
+  const stolenToken = await devices.collectToken(startedDevice);
+  assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 slow_down');
   await server.advance(2 * INTERVAL_MS);
-  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
-  assert.equal(await statusWith(stolen.access_token), 401);
+  assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
+  assert.equal(await requestStatus(stolenToken.access_token), 401);
 });
 
 test('a stolen device code is refused without the verifier or with another client, and the real client is not delayed', async () => {
   const verifier = 'v'.repeat(50);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  const started = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
-  await devices.approve(started);
+  const startedDevice = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
+  await devices.approve(startedDevice);
   for (const fields of [
     {},
     { code_verifier: 'w'.repeat(50) },
     { code_verifier: challenge },
     { code_verifier: verifier, client_id: 'other' },
   ])
-    assert.equal(codeOf(await devices.collect(started, fields)), '400 invalid_grant', JSON.stringify(fields));
-  const { access_token: issued } = await devices.collectToken(started, { code_verifier: verifier });
+    assert.equal(outcomeOf(await devices.collect(startedDevice, fields)), '400 invalid_grant', JSON.stringify(fields));
+  const { access_token: issued } = await devices.collectToken(startedDevice, { code_verifier: verifier });
   await server.advance(INTERVAL_MS);
-  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
-  assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
+  assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
+  assert.equal(await requestStatus(issued), 200, 'a replay without the verifier must not end the token');
 });
 
 test('developer tokens and device codes are refused by operations that require other credentials', async () => {
-  const started = await devices.start();
+  const startedDevice = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/applications'],
     ['GET', '/v1/browsers/sessions'],
-    ['GET', `${START}?user_code=${started.user_code}`],
+    ['GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`],
     ['POST', APPROVALS],
   ] as const)
-    assert.equal(codeOf(await server.api(method, path, { key: started.device_code })), '401 invalid_credentials', path);
-  await devices.approve(started);
-  const { access_token: key } = await devices.collectToken(started);
-  const other = await devices.start();
+    assert.equal(
+      outcomeOf(await server.api(method, path, { key: startedDevice.device_code })),
+      '401 invalid_credentials',
+      path,
+    );
+  await devices.approve(startedDevice);
+  const { access_token: key } = await devices.collectToken(startedDevice);
+  const otherDevice = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/browsers/sessions'],
-    ['GET', `${START}?user_code=${other.user_code}`],
+    ['GET', `${AUTHORIZATIONS}?user_code=${otherDevice.user_code}`],
     ['POST', APPROVALS],
-    ['GET', `${START}/${other.id}`],
+    ['GET', `${AUTHORIZATIONS}/${otherDevice.id}`],
   ] as const)
-    assert.equal(codeOf(await server.api(method, path, { key })), '401 invalid_credentials', path);
+    assert.equal(outcomeOf(await server.api(method, path, { key })), '401 invalid_credentials', path);
 });
 
 test("a device code cannot read another authorization's state", async () => {
   const [one, other] = [await devices.start(), await devices.start()];
-  const { status, body } = await server.api('GET', `${START}/${one.id}`, { key: other.device_code });
+  const { status, body } = await server.api('GET', `${AUTHORIZATIONS}/${one.id}`, { key: other.device_code });
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
@@ -125,64 +129,73 @@ test("a device code cannot read another authorization's state", async () => {
 
 test('only the person who first read a user code can read it again or decide on it', async () => {
   const stranger = await registerOtherPerson(server, 'stranger@example.com');
-  const started = await devices.start();
-  const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
-  assert.equal(codeOf(unread), '404 not_found', 'only a person who has read the request can decide');
-  assert.equal((await devices.read(devices.owner, started.user_code)).status, 200);
-  const unknown = await stranger.get<ErrorBody>(`${START}?user_code=BBBB-BBBB`);
-  const read = await stranger.get<ErrorBody>(`${START}?user_code=${started.user_code}`);
-  const denied = await devices.decide<ErrorBody>(stranger, started.user_code, { decision: 'deny' });
+  const startedDevice = await devices.start();
+  const unread = await devices.decide<ErrorBody>(
+    await devices.signInOwner(),
+    startedDevice.user_code,
+    devices.approval,
+  );
+  assert.equal(outcomeOf(unread), '404 not_found', 'only a person who has read the request can decide');
+  assert.equal((await devices.read(devices.owner, startedDevice.user_code)).status, 200);
+  const unknownResponse = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=BBBB-BBBB`);
+  const read = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
+  const denied = await devices.decide<ErrorBody>(stranger, startedDevice.user_code, { decision: 'deny' });
   for (const response of [read, denied]) {
-    assert.equal(codeOf(response), '404 not_found');
-    assert.equal(response.body.message, unknown.body.message);
+    assert.equal(outcomeOf(response), '404 not_found');
+    assert.equal(response.body.message, unknownResponse.body.message);
   }
-  const decided = await devices.decide(devices.owner, started.user_code, devices.approval);
+  const decided = await devices.decide(devices.owner, startedDevice.user_code, devices.approval);
   assert.equal(decided.status, 200, decided.text);
 });
 
 test('a person who is not a developer of an application cannot grant access to it', async () => {
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
-  const started = await devices.start();
-  const read = await devices.read(viewer, started.user_code);
+  const startedDevice = await devices.start();
+  const read = await devices.read(viewer, startedDevice.user_code);
   assert.deepEqual(read.body.applications, []);
-  const own = await devices.decide<ErrorBody>(viewer, started.user_code, devices.approval);
-  assert.equal(codeOf(own), '403 permission_denied');
-  const foreign = ['01a1fa50-5319-7450-a6b3-c787ada50631'];
-  const other = await devices.decide<ErrorBody>(viewer, started.user_code, {
+  const own = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, devices.approval);
+  assert.equal(outcomeOf(own), '403 permission_denied');
+  const foreignIds = ['01a1fa50-5319-7450-a6b3-c787ada50631'];
+  const otherResponse = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, {
     ...devices.approval,
-    applicationIds: foreign,
+    applicationIds: foreignIds,
   });
-  assert.equal(codeOf(other), '404 not_found');
-  const none = await devices.decide<ErrorBody>(viewer, started.user_code, { ...devices.approval, applicationIds: [] });
-  assert.equal(codeOf(none), '400 invalid_request');
+  assert.equal(outcomeOf(otherResponse), '404 not_found');
+  const none = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, {
+    ...devices.approval,
+    applicationIds: [],
+  });
+  assert.equal(outcomeOf(none), '400 invalid_request');
 });
 
 test('an approval cannot grant more than was requested', async () => {
-  const started = await devices.start({ scope: 'applications:read' });
-  await devices.read(await devices.freshOwner(), started.user_code);
+  const startedDevice = await devices.start({ scope: 'applications:read' });
+  await devices.read(await devices.signInOwner(), startedDevice.user_code);
   for (const scopes of [['keys:write'], ['applications:read', 'account:tokens'], []])
     assert.equal(
-      codeOf(await devices.decide<ErrorBody>(devices.owner, started.user_code, { ...devices.approval, scopes })),
+      outcomeOf(
+        await devices.decide<ErrorBody>(devices.owner, startedDevice.user_code, { ...devices.approval, scopes }),
+      ),
       '400 invalid_request',
       scopes.join(' '),
     );
-  await devices.approve(started);
-  const { access_token: key, scope } = await devices.collectToken(started);
+  await devices.approve(startedDevice);
+  const { access_token: key, scope } = await devices.collectToken(startedDevice);
   assert.equal(scope, 'applications:read');
   const made = await server.api('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
     key,
     body: { name: 'x' },
   });
-  assert.equal(codeOf(made), '403 permission_denied');
+  assert.equal(outcomeOf(made), '403 permission_denied');
 });
 
 test('only one of several concurrent decisions about an authorization takes effect', async () => {
   await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
-  const started = await devices.start();
-  await devices.read(await devices.freshOwner(), started.user_code);
+  const startedDevice = await devices.start();
+  await devices.read(await devices.signInOwner(), startedDevice.user_code);
   const responses = await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
-      devices.decide(devices.owner, started.user_code, index % 2 === 0 ? devices.approval : { decision: 'deny' }),
+      devices.decide(devices.owner, startedDevice.user_code, index % 2 === 0 ? devices.approval : { decision: 'deny' }),
     ),
   );
   assert.equal(responses.filter(({ status }) => status === 200).length, 1);
@@ -190,19 +203,24 @@ test('only one of several concurrent decisions about an authorization takes effe
 });
 
 test('a page of another site can neither claim nor approve an authorization', async () => {
-  const started = await devices.start();
-  const person = await devices.freshOwner();
-  const crossSite = { 'sec-fetch-site': 'cross-site' };
-  const claim = await person.send<ErrorBody>('GET', `${START}?user_code=${started.user_code}`, undefined, crossSite);
-  assert.equal(codeOf(claim), '403 cross_site_request');
-  await devices.read(person, started.user_code);
-  const body = { userCode: started.user_code, ...devices.approval };
-  for (const headers of [crossSite, { origin: 'https://evil.example' }])
-    assert.equal(codeOf(await person.send<ErrorBody>('POST', APPROVALS, body, headers)), '403 cross_site_request');
-  const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
+  const startedDevice = await devices.start();
+  const person = await devices.signInOwner();
+  const crossSiteHeaders = { 'sec-fetch-site': 'cross-site' };
+  const claimResponse = await person.send<ErrorBody>(
+    'GET',
+    `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`,
+    undefined,
+    crossSiteHeaders,
+  );
+  assert.equal(outcomeOf(claimResponse), '403 cross_site_request');
+  await devices.read(person, startedDevice.user_code);
+  const body = { userCode: startedDevice.user_code, ...devices.approval };
+  for (const headers of [crossSiteHeaders, { origin: 'https://evil.example' }])
+    assert.equal(outcomeOf(await person.send<ErrorBody>('POST', APPROVALS, body, headers)), '403 cross_site_request');
+  const formHeaders = { 'content-type': 'application/x-www-form-urlencoded' };
   const sent = await server.api('POST', APPROVALS, {
     key: null,
-    headers: { ...person.headers, ...asForm },
+    headers: { ...person.headers, ...formHeaders },
     body: 'a=1',
   });
   assert.equal(sent.status, 415, sent.text);
@@ -210,25 +228,25 @@ test('a page of another site can neither claim nor approve an authorization', as
 
 test('an approval is refused if the trusted proxy reports an address of this machine as the caller', async () => {
   const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
-  const started = await devices.start();
-  const person = await devices.freshOwner();
-  await devices.read(person, started.user_code);
-  const body = { userCode: started.user_code, ...devices.approval };
-  const refused = await person.send<ErrorBody>('POST', APPROVALS, body, from(own));
-  assert.equal(codeOf(refused), '403 address_not_allowed');
+  const startedDevice = await devices.start();
+  const person = await devices.signInOwner();
+  await devices.read(person, startedDevice.user_code);
+  const body = { userCode: startedDevice.user_code, ...devices.approval };
+  const refusal = await person.send<ErrorBody>('POST', APPROVALS, body, from(own));
+  assert.equal(outcomeOf(refusal), '403 address_not_allowed');
   assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
 });
 
 test('the browser of a session cannot approve an authorization, even if sessions can reach this service', async () => {
-  const person = await devices.freshOwner();
-  const started = await devices.start();
-  await devices.read(person, started.user_code);
+  const person = await devices.signInOwner();
+  const startedDevice = await devices.start();
+  await devices.read(person, startedDevice.user_code);
   const page = await PageInSession.open(server, person.cookie ?? '');
-  const read = await page.send('GET', `${START}?user_code=${started.user_code}`);
+  const read = await page.send('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
   assert.equal(read.status, 200, 'the page is signed in');
-  const { code } = await page.send('POST', APPROVALS, { userCode: started.user_code, ...devices.approval });
+  const { code } = await page.send('POST', APPROVALS, { userCode: startedDevice.user_code, ...devices.approval });
   assert.equal(code, 'address_not_allowed');
-  assert.equal((await devices.decide(person, started.user_code, devices.approval)).status, 200);
+  assert.equal((await devices.decide(person, startedDevice.user_code, devices.approval)).status, 200);
   await page.close();
 });
 
@@ -236,26 +254,30 @@ test('the browser of a session cannot approve an authorization, even if sessions
 
 test('after ten wrong codes within ten minutes, a person or an address is refused, even if the codes are sent concurrently', async () => {
   const guesser = await registerOtherPerson(server, 'guesser@example.com');
-  const started = await devices.start();
+  const startedDevice = await devices.start();
   const guess = (code: string, ip: string) =>
-    guesser.send<ErrorBody>('GET', `${START}?user_code=${code}`, undefined, from(ip));
+    guesser.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${code}`, undefined, from(ip));
   const responses = await Promise.all(
     Array.from({ length: ATTEMPTS }, (_, index) => guess(`BBBB-BBB${index}`, `198.51.100.${index}`)),
   );
-  const codes = responses.map(codeOf);
+  const codes = responses.map(outcomeOf);
   assert.equal(codes.filter(code => code === '404 not_found').length, 10);
   assert.equal(codes.filter(code => code === '429 rate_limited').length, ATTEMPTS - 10);
-  assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a correct code too');
+  assert.equal(
+    outcomeOf(await guess(startedDevice.user_code, '198.51.100.99')),
+    '429 rate_limited',
+    'a correct code too',
+  );
   assert.ok(Number(responses.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
 
-  const other = await registerOtherPerson(server, 'other@example.com');
+  const otherPerson = await registerOtherPerson(server, 'other@example.com');
   const ip = '198.51.100.200';
-  for (let wrong = 0; wrong < 10; wrong += 1)
-    await other.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, from(ip));
+  for (let attempt = 0; attempt < 10; attempt += 1)
+    await otherPerson.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, from(ip));
   const third = await registerOtherPerson(server, 'third@example.com');
   const read = (from: object) =>
-    third.send<ErrorBody>('GET', `${START}?user_code=${started.user_code}`, undefined, { ...from });
-  assert.equal(codeOf(await read(from(ip))), '429 rate_limited');
+    third.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`, undefined, { ...from });
+  assert.equal(outcomeOf(await read(from(ip))), '429 rate_limited');
   assert.equal((await read(from('198.51.100.201'))).status, 200);
   await server.advance(WINDOW_MS);
   assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
@@ -263,29 +285,30 @@ test('after ten wrong codes within ten minutes, a person or an address is refuse
 
 test('correct codes do not count towards the limit of wrong codes', async () => {
   const person = await registerOtherPerson(server, 'many@example.com');
-  const started = await devices.start();
+  const startedDevice = await devices.start();
   for (let attempt = 0; attempt < 15; attempt += 1)
-    assert.equal((await devices.read(person, started.user_code)).status, 200);
+    assert.equal((await devices.read(person, startedDevice.user_code)).status, 200);
 });
 
 test('the number of authorizations that an address can start is limited', async () => {
   const ip = '198.51.100.77';
-  const begin = () => devices.sendWithoutCredential<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
+  const begin = () =>
+    devices.sendWithoutCredential<StartedDevice & OAuthError>(AUTHORIZATIONS, { client_id: CLIENT_ID }, from(ip));
   const responses = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
   assert.equal(responses.filter(({ status }) => status === 201).length, 30);
-  const refused = responses.find(({ status }) => status === 429);
-  assert.deepEqual([refused?.body.code, refused?.body.error], ['rate_limited', 'temporarily_unavailable']);
+  const refusal = responses.find(({ status }) => status === 429);
+  assert.deepEqual([refusal?.body.code, refusal?.body.error], ['rate_limited', 'temporarily_unavailable']);
 });
 
 // ---- stored and sent data ------------------------------------------------------------------------------------------
 
 test('no code and no token is stored or logged in clear text', async () => {
-  const started = await devices.start();
-  await devices.approve(started);
-  const { access_token: issued } = await devices.collectToken(started);
-  const code = started.user_code.replace('-', '');
+  const startedDevice = await devices.start();
+  await devices.approve(startedDevice);
+  const { access_token: issued } = await devices.collectToken(startedDevice);
+  const code = startedDevice.user_code.replace('-', '');
   const dump = await databaseText(server, ['device_authorizations', 'tokens', 'audit_entries', 'idempotency']);
-  for (const secret of [started.device_code, issued, code, started.user_code]) {
+  for (const secret of [startedDevice.device_code, issued, code, startedDevice.user_code]) {
     assert.ok(!dump.includes(secret), 'a secret is in the database');
     assert.ok(!server.log().some(line => line.includes(secret)), 'a secret is in the log');
   }
@@ -297,19 +320,22 @@ test('no code and no token is stored or logged in clear text', async () => {
 
 test('forms that are too large, repeat a parameter or contain __proto__ are refused, and no other route accepts forms', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
-  const sent = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
+  const postForm = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
   for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])
-    assert.equal(codeOf(await sent(START, body)), '400 invalid_request', body);
-  const large = await sent(DEVICE_TOKENS, `grant_type=${'a'.repeat(10_000)}`);
-  assert.deepEqual([large.status, large.body.error], [413, 'invalid_request']);
-  const other = await server.api('POST', '/v1/applications', { key: token, headers, body: 'name=x' });
-  assert.equal(other.status, 415);
+    assert.equal(outcomeOf(await postForm(AUTHORIZATIONS, body)), '400 invalid_request', body);
+  const largeResponse = await postForm(DEVICE_TOKENS, `grant_type=${'a'.repeat(10_000)}`);
+  assert.deepEqual([largeResponse.status, largeResponse.body.error], [413, 'invalid_request']);
+  const otherResponse = await server.api('POST', '/v1/applications', { key: token, headers, body: 'name=x' });
+  assert.equal(otherResponse.status, 415);
 });
 
 test('text direction marks and line breaks are removed from the device name that a program sends', async () => {
-  const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
-  const { body } = await devices.read(await devices.freshOwner(), started.user_code);
+  const startedDevice = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
+  const { body } = await devices.read(await devices.signInOwner(), startedDevice.user_code);
   assert.equal(body.deviceName, 'laptop');
-  const blank = await devices.sendWithoutCredential(START, { client_id: CLIENT, device_name: '\u202e\u200b ' });
-  assert.equal(codeOf(blank), '400 invalid_request');
+  const blank = await devices.sendWithoutCredential(AUTHORIZATIONS, {
+    client_id: CLIENT_ID,
+    device_name: '\u202e\u200b ',
+  });
+  assert.equal(outcomeOf(blank), '400 invalid_request');
 });

@@ -14,7 +14,7 @@ import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
-import { openNameServer, PATIENT, type Question } from '../engines/egress-dns.ts';
+import { openNameServer, PATIENT_TIMEOUTS, type Question } from '../engines/egress-dns.ts';
 import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spellings6 } from './egress-spellings.ts';
 
 /** The result of one request. */
@@ -37,7 +37,7 @@ export interface Report {
   readonly scenes: Readonly<Record<string, unknown>>;
 }
 
-interface Opened {
+interface OpenedEgress {
   readonly egress: Egress;
   readonly proxyPort: number;
   close(): Promise<void>;
@@ -62,10 +62,13 @@ const ip = (...args: readonly string[]): void =>
 
 function makeAddresses(): void {
   ip('link', 'set', 'lo', 'up');
-  const fours = [...FORBIDDEN_4.map(([address]) => address).filter(address => address !== '127.0.0.1'), PUBLIC_4];
-  for (const address of fours) ip('addr', 'add', `${address}/32`, 'dev', 'lo');
-  const sixes = FORBIDDEN_6.map(([address]) => address).filter(address => address !== '::1');
-  for (const address of [...sixes, PUBLIC_6, ...FORBIDDEN_4.flatMap(([four]) => carriers(four))])
+  const ipv4Addresses = [
+    ...FORBIDDEN_4.map(([address]) => address).filter(address => address !== '127.0.0.1'),
+    PUBLIC_4,
+  ];
+  for (const address of ipv4Addresses) ip('addr', 'add', `${address}/32`, 'dev', 'lo');
+  const ipv6Addresses = FORBIDDEN_6.map(([address]) => address).filter(address => address !== '::1');
+  for (const address of [...ipv6Addresses, PUBLIC_6, ...FORBIDDEN_4.flatMap(([four]) => carriers(four))])
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
@@ -80,23 +83,23 @@ function makeSilentHost(): void {
 const SILENT = '93.184.217.2';
 
 /** Normalizes an address, so that the actual and the intended address can be compared. */
-function plain(text: string): string {
+function normalizeAddress(text: string): string {
   const address = parseAddress(text)?.text ?? '';
   return address.includes(':') ? new URL(`http://[${address}]/`).hostname.slice(1, -1) : address;
 }
 
 let hits: string[] = [];
 
-async function count(port: number): Promise<void> {
+async function startCountingServer(port: number): Promise<void> {
   const server = createHttpServer((request, response) => {
-    response.end(plain(request.socket.localAddress ?? ''));
+    response.end(normalizeAddress(request.socket.localAddress ?? ''));
   });
-  server.on('connection', socket => hits.push(`${plain(socket.localAddress ?? '')}:${port}`));
+  server.on('connection', socket => hits.push(`${normalizeAddress(socket.localAddress ?? '')}:${port}`));
   server.listen(port, '::');
   await once(server, 'listening');
 }
 
-async function raw(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
+async function requestRaw(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
   hits = [];
   const socket = connect(proxyPort, '127.0.0.1');
   let text = '';
@@ -114,7 +117,7 @@ async function raw(proxyPort: number, via: Via, host: string, port: number): Pro
   });
   socket.write(via === 'http' ? get(`http://${host}:${port}/`) : `CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
   await withTimeout(RESPONSE_MS, `an answer about ${host}`, () => ended.promise).finally(() => socket.destroy());
-  return outcome(text);
+  return parseOutcome(text);
 }
 
 function requestByCurl(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
@@ -134,31 +137,31 @@ function requestByCurl(proxyPort: number, via: Via, host: string, port: number):
   return withTimeout(RESPONSE_MS, `curl to ask for ${host}`, async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     execFile('curl', [...args, ...how, `http://${host}:${port}/`], (_error, stdout) => resolve(stdout));
-    return outcome((await promise).replace(/^HTTP\/1.1 200 Connection Established\r\n\r\n/, ''));
+    return parseOutcome((await promise).replace(/^HTTP\/1.1 200 Connection Established\r\n\r\n/, ''));
   });
 }
 
-function outcome(text: string): Outcome {
+function parseOutcome(text: string): Outcome {
   const status = Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? 0);
-  const named = /^x-berth-(?:refused|failed): (\S+)/m.exec(text)?.[1];
-  return { status, said: named ?? text.slice(text.indexOf('\r\n\r\n') + 4).trim(), hits: hits.length };
+  const reason = /^x-berth-(?:refused|failed): (\S+)/m.exec(text)?.[1];
+  return { status, said: reason ?? text.slice(text.indexOf('\r\n\r\n') + 4).trim(), hits: hits.length };
 }
 
-const names: Record<string, string> = {};
+const addressesByName: Record<string, string> = {};
 
-function everything(): Spelling[] {
-  const fours = FORBIDDEN_4.flatMap(([address, rule], index) => {
-    names[`static-${index}.test`] = address;
+function collectSpellings(): Spelling[] {
+  const ipv4Spellings = FORBIDDEN_4.flatMap(([address, rule], index) => {
+    addressesByName[`static-${index}.test`] = address;
     const ownSpellings = [...spellings4(address), `static-${index}.test`, `STATIC-${index}.test.`, `dns-${index}.test`];
-    const through = carriers(address).map(carrier => ({
+    const carrierSpellings = carriers(address).map(carrier => ({
       host: `[${carrier}]`,
-      reachedAddress: plain(carrier),
+      reachedAddress: normalizeAddress(carrier),
       rule,
     }));
-    return [...ownSpellings.map(host => ({ host, reachedAddress: address, rule })), ...through];
+    return [...ownSpellings.map(host => ({ host, reachedAddress: address, rule })), ...carrierSpellings];
   });
-  const sixes = FORBIDDEN_6.flatMap(([address, rule], index) => {
-    names[`static6-${index}.test`] = address;
+  const ipv6Spellings = FORBIDDEN_6.flatMap(([address, rule], index) => {
+    addressesByName[`static6-${index}.test`] = address;
     const hosts = [...spellings6(address), `static6-${index}.test`, `dns6-${index}.test`];
     return hosts.map(host => ({ host, reachedAddress: address, rule }));
   });
@@ -167,12 +170,18 @@ function everything(): Spelling[] {
     reachedAddress: '127.0.0.1',
     rule: 'unspecified',
   }));
-  const here = ['localhost', 'LOCALHOST.', 'x.localhost', 'x.y.localhost'].map(host => ({
+  const localSpellings = ['localhost', 'LOCALHOST.', 'x.localhost', 'x.y.localhost'].map(host => ({
     host,
     reachedAddress: '127.0.0.1',
     rule: 'loopback',
   }));
-  return [...fours, ...sixes, ...zeroSpellings, { host: '[::]', reachedAddress: '::1', rule: 'unspecified' }, ...here];
+  return [
+    ...ipv4Spellings,
+    ...ipv6Spellings,
+    ...zeroSpellings,
+    { host: '[::]', reachedAddress: '::1', rule: 'unspecified' },
+    ...localSpellings,
+  ];
 }
 
 /**
@@ -196,7 +205,7 @@ function answer({ name, type, time }: Question) {
   return { addresses: [] };
 }
 
-const all = (port?: number): { address: string; prefix: number; family: 4 | 6; port?: number }[] => [
+const allRanges = (port?: number): { address: string; prefix: number; family: 4 | 6; port?: number }[] => [
   { address: '0.0.0.0', prefix: 0, family: 4, ...(port ? { port } : {}) },
   { address: '::', prefix: 0, family: 6, ...(port ? { port } : {}) },
 ];
@@ -207,25 +216,32 @@ const realMachine = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT 
  * none of them as addresses of the machine itself.
  */
 const machine = { ...realMachine, has: () => false };
-const shut: EgressPolicy = egressPolicy({ allow: [], machine });
-const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
+const defaultPolicy: EgressPolicy = egressPolicy({ allow: [], machine });
+const allowAllPolicy: EgressPolicy = egressPolicy({ allow: allRanges(), machine });
 
 async function main(): Promise<Report> {
   makeAddresses();
   makeSilentHost();
-  await Promise.all([count(PORT), count(OWN_PORT), count(OTHER_PORT)]);
-  const list = everything();
+  await Promise.all([startCountingServer(PORT), startCountingServer(OWN_PORT), startCountingServer(OTHER_PORT)]);
+  const list = collectSpellings();
   await using server = await openNameServer(answer);
   const resolve = createResolver({
-    hosts: new Map(Object.entries(names)),
+    hosts: new Map(Object.entries(addressesByName)),
     clock: systemClock,
     servers: [server.address],
-    timeouts: PATIENT,
+    timeouts: PATIENT_TIMEOUTS,
   });
-  const open = async (limits: Partial<EgressLimits>): Promise<Opened> => {
+  const open = async (limits: Partial<EgressLimits>): Promise<OpenedEgress> => {
     const listener = createServer().listen(0, '127.0.0.1');
     await once(listener, 'listening');
-    const egress = openEgress({ server: listener, policy: shut, resolve, log: silentLog, clock: systemClock, limits });
+    const egress = openEgress({
+      server: listener,
+      policy: defaultPolicy,
+      resolve,
+      log: silentLog,
+      clock: systemClock,
+      limits,
+    });
     const close = async (): Promise<void> => {
       await egress.close();
       listener.close();
@@ -234,62 +250,68 @@ async function main(): Promise<Report> {
   };
   // Long timeouts, because a suspended machine must not look like a silent host. Only the tests of these timeouts use
   // short ones.
-  const withLongTimeouts = await open({ connectMs: LONG_CONNECT_MS, nextAddressMs: LONG_CONNECT_MS });
-  const withLongConnect = await open({ connectMs: LONG_CONNECT_MS });
-  const withShortConnect = await open({ connectMs: 600 });
-  const { egress, proxyPort } = withLongTimeouts;
+  const longTimeoutEgress = await open({ connectMs: LONG_CONNECT_MS, nextAddressMs: LONG_CONNECT_MS });
+  const longConnectEgress = await open({ connectMs: LONG_CONNECT_MS });
+  const shortConnectEgress = await open({ connectMs: 600 });
+  const { egress, proxyPort } = longTimeoutEgress;
   const attempts: Attempt[] = [];
   for (const spelling of list)
     for (const via of ['connect', 'http'] as const) attempts.push(await attack(egress, proxyPort, spelling, via));
-  const some = list.filter(({ reachedAddress, host }) => reachedAddress === '169.254.169.254' && !host.includes('%'));
-  for (const spelling of some)
+  const metadataSpellings = list.filter(
+    ({ reachedAddress, host }) => reachedAddress === '169.254.169.254' && !host.includes('%'),
+  );
+  for (const spelling of metadataSpellings)
     for (const via of ['curl connect', 'curl http'] as const)
       attempts.push(await attack(egress, proxyPort, spelling, via));
-  const scenes = await play(withLongTimeouts, withLongConnect, withShortConnect, server.asked);
-  for (const each of [withLongTimeouts, withLongConnect, withShortConnect]) await each.close();
+  const scenes = await runScenes(longTimeoutEgress, longConnectEgress, shortConnectEgress, server.queryCount);
+  for (const each of [longTimeoutEgress, longConnectEgress, shortConnectEgress]) await each.close();
   return { attempts, scenes };
 }
 
 async function attack(egress: Egress, proxyPort: number, spelling: Spelling, via: Via): Promise<Attempt> {
-  const ask = via.startsWith('curl') ? requestByCurl : raw;
-  egress.replacePolicy(shut);
-  const refused = await ask(proxyPort, via, spelling.host, PORT);
-  egress.replacePolicy(opened);
-  return { ...spelling, via, shut: refused, opened: await ask(proxyPort, via, spelling.host, PORT) };
+  const ask = via.startsWith('curl') ? requestByCurl : requestRaw;
+  egress.replacePolicy(defaultPolicy);
+  const shutOutcome = await ask(proxyPort, via, spelling.host, PORT);
+  egress.replacePolicy(allowAllPolicy);
+  return { ...spelling, via, shut: shutOutcome, opened: await ask(proxyPort, via, spelling.host, PORT) };
 }
 
-async function play(
-  withLongTimeouts: Opened,
-  withLongConnect: Opened,
-  withShortConnect: Opened,
+async function runScenes(
+  longTimeoutEgress: OpenedEgress,
+  longConnectEgress: OpenedEgress,
+  shortConnectEgress: OpenedEgress,
   asked: (name: string) => number,
 ): Promise<Report['scenes']> {
   const scenes: Record<string, unknown> = {};
-  const { egress, proxyPort } = withLongTimeouts;
-  const scene = async (
+  const { egress, proxyPort } = longTimeoutEgress;
+  const runScene = async (
     name: string,
     policy: EgressPolicy,
     host: string,
     port = PORT,
-    { egress, proxyPort } = withLongTimeouts,
+    { egress, proxyPort } = longTimeoutEgress,
   ): Promise<void> => {
     egress.replacePolicy(policy);
-    for (const via of ['connect', 'http'] as const) scenes[`${name} by ${via}`] = await raw(proxyPort, via, host, port);
+    for (const via of ['connect', 'http'] as const)
+      scenes[`${name} by ${via}`] = await requestRaw(proxyPort, via, host, port);
   };
-  egress.replacePolicy(shut);
+  egress.replacePolicy(defaultPolicy);
   scenes['turning, first'] = {
-    ...(await raw(proxyPort, 'connect', 'turning.test', PORT)),
+    ...(await requestRaw(proxyPort, 'connect', 'turning.test', PORT)),
     asked: asked('turning.test'),
   };
-  scenes['turning, second'] = { ...(await raw(proxyPort, 'http', 'turning.test', PORT)), asked: asked('turning.test') };
+  scenes['turning, second'] = {
+    ...(await requestRaw(proxyPort, 'http', 'turning.test', PORT)),
+    asked: asked('turning.test'),
+  };
   scenes['turning, third'] = {
-    ...(await raw(proxyPort, 'connect', 'turning.test', PORT)),
+    ...(await requestRaw(proxyPort, 'connect', 'turning.test', PORT)),
     asked: asked('turning.test'),
   };
-  await scene('public', shut, 'public.test');
+  await runScene('public', defaultPolicy, 'public.test');
   for (const name of ['mixed.test', 'mixed6.test', 'mapped.test']) {
-    await scene(`${name} shut`, shut, name);
-    await scene(`${name} opened`, opened, name);
+    await runScene(`${name} shut`, defaultPolicy, name);
+    await runScene(`${name} opened`, allowAllPolicy, name);
   }
   for (const host of [
     '127.0.0.1',
@@ -301,38 +323,48 @@ async function play(
     '[64:ff9b::a09:909]',
     'localhost',
   ]) {
-    await scene(`own ${host} shut`, shut, host, OWN_PORT);
-    await scene(`own ${host} opened by range`, opened, host, OWN_PORT);
+    await runScene(`own ${host} shut`, defaultPolicy, host, OWN_PORT);
+    await runScene(`own ${host} opened by range`, allowAllPolicy, host, OWN_PORT);
   }
-  const exact = egressPolicy({ allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }], machine });
-  await scene('own opened exactly', exact, '127.0.0.1', OWN_PORT);
-  await onThisMachine(scene);
-  await scene('slow', shut, 'slow.test', PORT, withLongConnect);
-  await scene('silent', shut, 'silent.test', PORT, withShortConnect);
+  const exactPolicy = egressPolicy({
+    allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }],
+    machine,
+  });
+  await runScene('own opened exactly', exactPolicy, '127.0.0.1', OWN_PORT);
+  await runMachineScenes(runScene);
+  await runScene('slow', defaultPolicy, 'slow.test', PORT, longConnectEgress);
+  await runScene('silent', defaultPolicy, 'silent.test', PORT, shortConnectEgress);
   return scenes;
 }
 
 /** Tests public addresses that belong to this machine, with its real interfaces. */
-async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>) {
+async function runMachineScenes(
+  runScene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>,
+) {
   const policyAllowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
     egressPolicy({ allow, machine: realMachine });
   for (const host of [PUBLIC_4, `[${PUBLIC_6}]`, `[::ffff:${PUBLIC_4}]`, '[64:ff9b::5db8:d822]', 'public.test']) {
-    await scene(`machine ${host} shut`, policyAllowing([]), host, OTHER_PORT);
-    await scene(`machine ${host} opened by range`, policyAllowing(all()), host, OTHER_PORT);
+    await runScene(`machine ${host} shut`, policyAllowing([]), host, OTHER_PORT);
+    await runScene(`machine ${host} opened by range`, policyAllowing(allRanges()), host, OTHER_PORT);
   }
-  await scene('machine loopback opened by range', policyAllowing(all()), '127.0.0.1', OTHER_PORT);
-  const exact = [{ address: PUBLIC_4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
-  await scene('machine opened exactly', policyAllowing(exact), PUBLIC_4, OTHER_PORT);
-  await scene('machine opened at another port', policyAllowing([{ ...exact[0], port: PORT }]), PUBLIC_4, OTHER_PORT);
+  await runScene('machine loopback opened by range', policyAllowing(allRanges()), '127.0.0.1', OTHER_PORT);
+  const exactRange = [{ address: PUBLIC_4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
+  await runScene('machine opened exactly', policyAllowing(exactRange), PUBLIC_4, OTHER_PORT);
+  await runScene(
+    'machine opened at another port',
+    policyAllowing([{ ...exactRange[0], port: PORT }]),
+    PUBLIC_4,
+    OTHER_PORT,
+  );
   const policy = policyAllowing([]);
   ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
-  await scene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
+  await runScene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
   ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');
   // An interface without a carrier: lists of running interfaces omit it, but the kernel still answers for its address.
   ip('link', 'add', 'dead0', 'type', 'veth', 'peer', 'name', 'dead1');
   ip('addr', 'add', `${CARRIERLESS_4}/24`, 'dev', 'dead0');
   ip('link', 'set', 'dead0', 'up');
-  await scene('machine, an interface without a carrier', policy, CARRIERLESS_4, OTHER_PORT);
+  await runScene('machine, an interface without a carrier', policy, CARRIERLESS_4, OTHER_PORT);
 }
 
 const report = await main();

@@ -30,20 +30,20 @@ export const FORBIDDEN_6: ReadonlyArray<readonly [address: string, rule: string]
   ['::1', 'loopback'],
 ];
 
-const numbers = (address: string): readonly number[] => address.split('.').map(Number);
-const value = (address: string): number => numbers(address).reduce((sum, part) => sum * 256 + part, 0);
+const octetsOf = (address: string): readonly number[] => address.split('.').map(Number);
+const numberOf = (address: string): number => octetsOf(address).reduce((sum, part) => sum * 256 + part, 0);
 const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0');
 
 export function groups(address: string): string {
-  const all = hex(value(address), 8);
+  const all = hex(numberOf(address), 8);
   return `${Number.parseInt(all.slice(0, 4), 16).toString(16)}:${Number.parseInt(all.slice(4), 16).toString(16)}`;
 }
 
 /** Spellings of the address itself. */
 export function spellings4(address: string): readonly string[] {
-  const parts = numbers(address);
+  const parts = octetsOf(address);
   const [a = 0, b = 0, c = 0, d = 0] = parts;
-  const whole = value(address);
+  const whole = numberOf(address);
   return [
     address,
     `${address}.`,
@@ -71,17 +71,17 @@ export function spellings4(address: string): readonly string[] {
 
 /** IPv6 addresses that embed the address and lead to it through a gateway. */
 export function carriers(address: string): readonly string[] {
-  const inside = groups(address);
-  const inverted = (0xffffffff - value(address)).toString(16).padStart(8, '0');
+  const embeddedGroups = groups(address);
+  const invertedHex = (0xffffffff - numberOf(address)).toString(16).padStart(8, '0');
   return [
-    `64:ff9b::${inside}`,
-    `64:ff9b:1::${inside}`,
-    `2002:${inside}::1`,
-    `2001:0:808:808::${inverted.slice(0, 4)}:${inverted.slice(4)}`,
-    `2606:2800:220:1:0:5efe:${inside}`,
-    `2606:2800:220:1:200:5efe:${inside}`,
-    `::ffff:0:${inside}`,
-    `::${inside}`,
+    `64:ff9b::${embeddedGroups}`,
+    `64:ff9b:1::${embeddedGroups}`,
+    `2002:${embeddedGroups}::1`,
+    `2001:0:808:808::${invertedHex.slice(0, 4)}:${invertedHex.slice(4)}`,
+    `2606:2800:220:1:0:5efe:${embeddedGroups}`,
+    `2606:2800:220:1:200:5efe:${embeddedGroups}`,
+    `::ffff:0:${embeddedGroups}`,
+    `::${embeddedGroups}`,
   ];
 }
 

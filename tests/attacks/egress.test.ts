@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type { Attempt, Report } from './egress-inside.ts';
 import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
 
-const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
+const INSIDE_FILE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
 const RUN_MS = 300_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** The minimum number of attempts in a complete run. */
@@ -21,7 +21,7 @@ let report: Report;
 before(async () => {
   const user = getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   // The network namespace has no name, so the kernel removes it when the process ends.
-  const args = [...user, '--net', '--', process.execPath, INSIDE];
+  const args = [...user, '--net', '--', process.execPath, INSIDE_FILE];
   const { stdout } = await promisify(execFile)('unshare', args, {
     timeout: RUN_MS,
     killSignal: 'SIGKILL',
@@ -45,22 +45,22 @@ describe('spellings of forbidden addresses', () => {
   });
 
   test('every spelling of a forbidden address is refused by the rule for the address, and no packet arrives', () => {
-    const wrong = report.attempts.filter(({ via, rule, shut }) => {
+    const wrongAttempts = report.attempts.filter(({ via, rule, shut }) => {
       // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
     });
     assert.deepEqual(
-      wrong.map(attempt => ({ name: name(attempt), rule: attempt.rule, ...attempt.shut })),
+      wrongAttempts.map(attempt => ({ name: name(attempt), rule: attempt.rule, ...attempt.shut })),
       [],
     );
   });
 
   test('a request succeeds with every spelling of an address if the address is allowed', () => {
-    const wrong = report.attempts.filter(
+    const wrongAttempts = report.attempts.filter(
       ({ reachedAddress, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== reachedAddress,
     );
     assert.deepEqual(
-      wrong.map(attempt => ({ name: name(attempt), lands: attempt.reachedAddress, ...attempt.opened })),
+      wrongAttempts.map(attempt => ({ name: name(attempt), lands: attempt.reachedAddress, ...attempt.opened })),
       [],
     );
   });
@@ -72,7 +72,7 @@ const scene = (wanted: string): unknown => {
 };
 
 const PUBLIC = '93.184.216.34';
-const both = ['connect', 'http'] as const;
+const proxyMethods = ['connect', 'http'] as const;
 
 describe('hostile name servers', () => {
   test('the proxy connects to the checked address of a name, and refuses the name once its address is private', () => {
@@ -82,17 +82,17 @@ describe('hostile name servers', () => {
   });
 
   test('the proxy connects to an ordinary public name that is not explicitly allowed', () => {
-    for (const via of both)
+    for (const via of proxyMethods)
       assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
   });
 
   test('the proxy refuses a name with one private address among public ones', () => {
     const rules = { 'mixed.test': 'private', 'mixed6.test': 'unique_local', 'mapped.test': 'private' };
-    const lands = { 'mixed.test': PUBLIC, 'mixed6.test': 'fd00::9', 'mapped.test': '10.9.9.9' };
+    const reachedAddresses = { 'mixed.test': PUBLIC, 'mixed6.test': 'fd00::9', 'mapped.test': '10.9.9.9' };
     for (const host of ['mixed.test', 'mixed6.test', 'mapped.test'] as const)
-      for (const via of both) {
+      for (const via of proxyMethods) {
         assert.deepEqual(scene(`${host} shut by ${via}`), { status: 403, said: rules[host], hits: 0 });
-        assert.deepEqual(scene(`${host} opened by ${via}`), { status: 200, said: lands[host], hits: 1 });
+        assert.deepEqual(scene(`${host} opened by ${via}`), { status: 200, said: reachedAddresses[host], hits: 1 });
       }
   });
 });
@@ -101,7 +101,7 @@ describe("the server's own listener", () => {
   test('connections to the listener of the server are refused on every address, even if everything is allowed', () => {
     const hosts = ['127.0.0.1', '[::1]', '0.0.0.0', '127.5.5.5', '10.9.9.9', PUBLIC, '[64:ff9b::a09:909]', 'localhost'];
     for (const host of hosts)
-      for (const via of both)
+      for (const via of proxyMethods)
         for (const how of ['shut', 'opened by range'])
           assert.deepEqual(
             scene(`own ${host} ${how} by ${via}`),
@@ -111,13 +111,13 @@ describe("the server's own listener", () => {
   });
 
   test('the listener of the server is reachable if the operator opened exactly this address and port', () => {
-    for (const via of both)
+    for (const via of proxyMethods)
       assert.deepEqual(scene(`own opened exactly by ${via}`), { status: 200, said: '127.0.0.1', hits: 1 });
   });
 });
 
 describe('another service of this machine, on an address in a public range', () => {
-  const of = (name: string): { status: unknown; said: unknown } => {
+  const outcomeOf = (name: string): { status: unknown; said: unknown } => {
     const { status, said } = Object(scene(name));
     return { status, said };
   };
@@ -126,30 +126,30 @@ describe('another service of this machine, on an address in a public range', () 
   test('connections to another service of this machine are refused in every spelling, even if everything is allowed', () => {
     for (const host of [PUBLIC, '[2606:2800:220:1::9]', `[::ffff:${PUBLIC}]`, '[64:ff9b::5db8:d822]', 'public.test'])
       for (const how of ['shut', 'opened by range'])
-        for (const via of both)
+        for (const via of proxyMethods)
           assert.deepEqual(scene(`machine ${host} ${how} by ${via}`), { ...OWN_ADDRESS, hits: 0 }, `${host} ${how}`);
-    for (const via of both) {
+    for (const via of proxyMethods) {
       assert.deepEqual(scene(`machine loopback opened by range by ${via}`), { ...OWN_ADDRESS, hits: 0 });
       assert.deepEqual(scene(`machine opened at another port by ${via}`), { ...OWN_ADDRESS, hits: 0 });
     }
   });
 
   test('connections to another service of this machine are refused on a new address and on an interface without a carrier', () => {
-    for (const via of both) {
-      assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
-      assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
+    for (const via of proxyMethods) {
+      assert.deepEqual(outcomeOf(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
+      assert.deepEqual(outcomeOf(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
     }
   });
 
   test('another service of this machine is reachable if the operator opened exactly this address and port', () => {
-    for (const via of both)
+    for (const via of proxyMethods)
       assert.deepEqual(scene(`machine opened exactly by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 });
 
 describe('hosts that do not respond', () => {
   test('the proxy tries the next address of a name without waiting for the first one to fail', () => {
-    for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
+    for (const via of proxyMethods) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 
   test('the proxy gives up on a host that never responds, and reports the reason', () => {

@@ -13,7 +13,7 @@ import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { type Answer, openNameServer, type Question } from '../engines/egress-dns.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { eventually } from '../harness/until.ts';
-import { STAYING } from './exfiltration-routes.ts';
+import { STAYING_ROUTES } from './exfiltration-routes.ts';
 
 /** The address of a veth interface in the namespace. Nothing is connected to its peer. */
 const ADDRESS = '93.184.216.34';
@@ -23,8 +23,8 @@ const FIRST_PORT = 20_000;
 const HOME_PORT = 8000;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-outside-'));
-const arrived = new Set<string>();
-const names = Object.keys(STAYING);
+const arrivedNames = new Set<string>();
+const names = Object.keys(STAYING_ROUTES);
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
 const portOf = (name: string): number => FIRST_PORT + names.indexOf(name);
 
@@ -40,19 +40,19 @@ function makeNetwork(): void {
   execFileSync('mount', ['--bind', resolv, '/etc/resolv.conf']);
 }
 
-async function countAll(): Promise<void> {
+async function startReceivers(): Promise<void> {
   const answer = ({ name, type }: Question): Answer => {
-    if (name === hostOf('a prefetch of a name')) arrived.add('a prefetch of a name');
+    if (name === hostOf('a prefetch of a name')) arrivedNames.add('a prefetch of a name');
     return { addresses: type === 'A' ? [ADDRESS] : [] };
   };
   await openNameServer(answer, 53);
   for (const name of names) {
     if (name === 'a prefetch of a name') continue;
     const tcp = createServer(socket => {
-      arrived.add(name);
+      arrivedNames.add(name);
       socket.on('error', () => {}).destroy();
     }).listen(portOf(name), ADDRESS);
-    const udp = createSocket('udp4', () => void arrived.add(name)).bind(portOf(name), ADDRESS);
+    const udp = createSocket('udp4', () => void arrivedNames.add(name)).bind(portOf(name), ADDRESS);
     await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
   }
   const home = createHttpServer((_, response) => response.end('<!doctype html><title>Home</title>'));
@@ -69,12 +69,12 @@ async function startChromium(
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: '/usr/bin:/bin', HOME: folder },
   });
-  const told = Promise.withResolvers<string>();
+  const devtoolsUrl = Promise.withResolvers<string>();
   createInterface(child.stderr).on('line', line => {
     const url = /^DevTools listening on (\S+)$/.exec(line)?.[1];
-    if (url) told.resolve(url);
+    if (url) devtoolsUrl.resolve(url);
   });
-  return { child, client: await CdpClient.connect(await told.promise) };
+  return { child, client: await CdpClient.connect(await devtoolsUrl.promise) };
 }
 
 async function attempt(client: CdpClient, name: string): Promise<void> {
@@ -84,7 +84,7 @@ async function attempt(client: CdpClient, name: string): Promise<void> {
   const page = String(sessionId);
   await client.send('Page.navigate', { url: home }, page);
   await client.waitForValue('the page to be there', 'document.title', page, title => title === 'Home');
-  await STAYING[name]?.({
+  await STAYING_ROUTES[name]?.({
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),
     on: () => {},
@@ -94,30 +94,35 @@ async function attempt(client: CdpClient, name: string): Promise<void> {
   });
 }
 
-const PROXIED = 'a context without the proxy';
+const PROXIED_ATTEMPT = 'a context without the proxy';
 
 makeNetwork();
-await countAll();
-const plain = await startChromium('plain');
-for (const name of names) if (name !== PROXIED) await attempt(plain.client, name);
+await startReceivers();
+const plainChromium = await startChromium('plain');
+for (const name of names) if (name !== PROXIED_ATTEMPT) await attempt(plainChromium.client, name);
 // No proxy is listening on this port, so requests that arrive have bypassed it.
-const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
-await attempt(proxied.client, PROXIED);
+const proxiedChromium = await startChromium(
+  'proxied',
+  '--proxy-server=http://127.0.0.1:9',
+  '--proxy-bypass-list=127.0.0.1',
+);
+await attempt(proxiedChromium.client, PROXIED_ATTEMPT);
 // A busy browser may ignore a resource hint such as `preconnect`, so attempts that did not arrive are repeated.
-for (let time = 0; time < TRIES_MAX && arrived.size < names.length; time++) {
+for (let time = 0; time < TRIES_MAX && arrivedNames.size < names.length; time++) {
   await eventually(
     'all to arrive',
-    () => arrived.size,
+    () => arrivedNames.size,
     size => size === names.length,
     ARRIVE_MS,
   ).catch(() => {});
   for (const name of names)
-    if (!arrived.has(name)) await attempt(name === PROXIED ? proxied.client : plain.client, name);
+    if (!arrivedNames.has(name))
+      await attempt(name === PROXIED_ATTEMPT ? proxiedChromium.client : plainChromium.client, name);
 }
-for (const { child } of [plain, proxied]) {
+for (const { child } of [plainChromium, proxiedChromium]) {
   const gone = once(child, 'exit');
   child.kill('SIGKILL');
   await gone;
 }
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-process.stdout.write(JSON.stringify([...arrived].sort()), () => process.exit());
+process.stdout.write(JSON.stringify([...arrivedNames].sort()), () => process.exit());

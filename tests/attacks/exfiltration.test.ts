@@ -13,31 +13,31 @@ import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages, type Page } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 import { zip } from '../harness/zip.ts';
-import { LEAVING, type Route, SCRIPTS, STAYING, type Way } from './exfiltration-routes.ts';
+import { LEAVING_ROUTES, type Route, SCRIPTS, STAYING_ROUTES, type Way } from './exfiltration-routes.ts';
 
-const EXTENSION = 'an extension';
+const EXTENSION_ATTEMPT = 'an extension';
 /** How long the test waits for bytes that must not arrive, after all other bytes have arrived. */
 const SETTLE_MS = 1_000;
 const OUTSIDE_MS = 300_000;
 
-const names = [...Object.keys(LEAVING), ...Object.keys(STAYING), EXTENSION];
+const names = [...Object.keys(LEAVING_ROUTES), ...Object.keys(STAYING_ROUTES), EXTENSION_ATTEMPT];
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
 const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1])] ?? host;
 
 /**
  * The name of each attempt for which a byte arrived, found by the host name in the request or in the TLS ClientHello.
  */
-const arrived = new Set<string>();
+const arrivedNames = new Set<string>();
 let datagrams = 0;
 
 const tcp = createServer((socket: Socket) => {
   socket.on('error', () => {});
   socket.on('data', bytes => {
-    for (const [host] of bytes.toString('latin1').matchAll(/x\d+\.b\.test/g)) arrived.add(nameOf(host));
+    for (const [host] of bytes.toString('latin1').matchAll(/x\d+\.b\.test/g)) arrivedNames.add(nameOf(host));
     socket.end('HTTP/1.1 200 OK\r\naccess-control-allow-origin: *\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
   });
 }).listen(0, '127.0.0.1');
@@ -53,18 +53,18 @@ after(() => {
   udp.close();
 });
 
-const script =
+const serveScript =
   (source: string): Page =>
   (_, response) =>
     void response.writeHead(200, { 'content-type': 'text/javascript' }).end(source);
-const asked = (url = '', name = 'to'): string => new URL(url, 'http://x').searchParams.get(name) ?? '/';
+const queryValue = (url = '', name = 'to'): string => new URL(url, 'http://x').searchParams.get(name) ?? '/';
 const pages = await openPages({
-  ...Object.fromEntries(Object.entries(SCRIPTS).map(([path, source]) => [path, script(source)])),
-  '/go': (request, response) => void response.writeHead(302, { location: asked(request.url) }).end(),
+  ...Object.fromEntries(Object.entries(SCRIPTS).map(([path, source]) => [path, serveScript(source)])),
+  '/go': (request, response) => void response.writeHead(302, { location: queryValue(request.url) }).end(),
   '/refresh': (request, response) =>
     void response
       .writeHead(200, { 'content-type': 'text/html' })
-      .end(`<!doctype html><meta http-equiv="refresh" content="0;url=${asked(request.url)}">`),
+      .end(`<!doctype html><meta http-equiv="refresh" content="0;url=${queryValue(request.url)}">`),
 });
 
 const server = await startServer({
@@ -82,12 +82,12 @@ const manifest = {
   background: { service_worker: 'worker.js' },
   host_permissions: ['<all_urls>'],
 };
-const leak = `setInterval(() => fetch('http://${hostOf(EXTENSION)}:${port}/').catch(() => {}), 200)`;
+const leakScript = `setInterval(() => fetch('http://${hostOf(EXTENSION_ATTEMPT)}:${port}/').catch(() => {}), 200)`;
 const archive = zip([
   { name: 'manifest.json', bytes: JSON.stringify(manifest) },
-  { name: 'worker.js', bytes: leak },
+  { name: 'worker.js', bytes: leakScript },
 ]);
-const uploaded = await server.api<Extension>('POST', '/v1/browsers/extensions', {
+const uploadResponse = await server.api<Extension>('POST', '/v1/browsers/extensions', {
   ...(await uploadRequest('leaker.zip', archive)),
 });
 
@@ -99,9 +99,9 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
   const way: Way = {
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),
-    on: heard =>
+    on: listener =>
       client.onMessage(({ method, params, sessionId }) => {
-        if (method && sessionId === page) heard(method, params ?? {});
+        if (method && sessionId === page) listener(method, params ?? {});
       }),
     home: pages.url,
     host: hostOf(name),
@@ -117,54 +117,55 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
  */
 async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
-  for (const [name, route] of Object.entries({ ...LEAVING, ...STAYING })) await attempt(client, name, route);
+  for (const [name, route] of Object.entries({ ...LEAVING_ROUTES, ...STAYING_ROUTES }))
+    await attempt(client, name, route);
   await seen();
   await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
   await client.close();
 }
 
 const missingFrom = (seen: ReadonlySet<string>): string[] =>
-  [...Object.keys(LEAVING), EXTENSION].filter(name => !seen.has(name));
+  [...Object.keys(LEAVING_ROUTES), EXTENSION_ATTEMPT].filter(name => !seen.has(name));
 
 test('with one allowed host name, no byte is delivered to others and each attempt is recorded', async () => {
   const networkPolicy = { default: 'deny', allow: ['127.0.0.1'] };
   const session = await server.createSession({
     keepAlive: true,
-    extensionIds: [uploaded.body.id],
+    extensionIds: [uploadResponse.body.id],
     browserSettings: { networkPolicy },
   });
-  const told = async (): Promise<ReadonlySet<string>> => {
-    const events = await eventsOf(server, session.id, 'network.refused');
+  const refusedNames = async (): Promise<ReadonlySet<string>> => {
+    const events = await listEvents(server, session.id, 'network.refused');
     return new Set(events.map(({ detail }) => nameOf(String(detail.hostname))));
   };
   await attemptAll(session, () =>
     eventually(
       'every attempt to be recorded',
-      async () => missingFrom(await told()),
+      async () => missingFrom(await refusedNames()),
       left => left.length === 0,
     ),
   );
-  assert.deepEqual([[...arrived], datagrams], [[], 0]);
+  assert.deepEqual([[...arrivedNames], datagrams], [[], 0]);
   await server.release(session.id);
 });
 
 test('without a networkPolicy, attempts that can leave a jail arrive, and those that a jail blocks do not', async () => {
-  const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
+  const session = await server.createSession({ keepAlive: true, extensionIds: [uploadResponse.body.id] });
   await attemptAll(session, () =>
     eventually(
       'all attempts to arrive',
-      () => missingFrom(arrived),
+      () => missingFrom(arrivedNames),
       left => left.length === 0,
     ),
   );
-  assert.deepEqual([Object.keys(STAYING).filter(name => arrived.has(name)), datagrams], [[], 0]);
+  assert.deepEqual([Object.keys(STAYING_ROUTES).filter(name => arrivedNames.has(name)), datagrams], [[], 0]);
   await server.release(session.id);
 });
 
 test('the attempts that a jail blocks arrive from a Chromium without a jail', async () => {
-  const inside = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
+  const outsideFile = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, inside];
+  const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, outsideFile];
   const { stdout } = await promisify(execFile)('unshare', args, { timeout: OUTSIDE_MS, killSignal: 'SIGKILL' });
-  assert.deepEqual(JSON.parse(stdout), Object.keys(STAYING).sort());
+  assert.deepEqual(JSON.parse(stdout), Object.keys(STAYING_ROUTES).sort());
 });

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { speakingExtension } from '../harness/extensions.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { messagingExtension } from '../harness/extensions.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { uploadRequest } from '../harness/upload.ts';
@@ -28,11 +28,11 @@ async function uploadExtension(bytes: Buffer, key = server.key): Promise<Extensi
 }
 
 const spy = await uploadExtension(
-  speakingExtension('spy', { permissions: ['storage', 'proxy', 'tabs', 'management', 'nativeMessaging', 'debugger'] }),
+  messagingExtension('spy', { permissions: ['storage', 'proxy', 'tabs', 'management', 'nativeMessaging', 'debugger'] }),
 );
-const other = await uploadExtension(speakingExtension('other'));
+const otherExtension = await uploadExtension(messagingExtension('other'));
 const session = await server.createSession({ extensionIds: [spy.id], keepAlive: true });
-const neighbour = await server.createSession({ extensionIds: [other.id], keepAlive: true });
+const neighbour = await server.createSession({ extensionIds: [otherExtension.id], keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 await client.send('Page.navigate', { url: pages.a }, page);
@@ -53,7 +53,7 @@ const callSpy = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
     page,
   );
 
-const listed = async (cdp: CdpClient): Promise<Array<{ id: string; name: string; path: string }>> => {
+const listExtensions = async (cdp: CdpClient): Promise<Array<{ id: string; name: string; path: string }>> => {
   const { extensions } = await cdp.send('Extensions.getExtensions');
   return Array.isArray(extensions) ? extensions : [];
 };
@@ -77,19 +77,19 @@ test('extension archives that write outside their folder are refused', async () 
     `a/./../../${mark}`,
   ];
   for (const name of names) {
-    const refused = await server.api(
+    const refusal = await server.api(
       'POST',
       EXTENSIONS,
       await uploadRequest('e.zip', zip([manifest, { name, bytes: 'x' }])),
     );
-    assert.equal(refused.status, 400, name);
+    assert.equal(refusal.status, 400, name);
   }
-  const through = zip([
+  const symlinkArchive = zip([
     manifest,
     { name: 'out', bytes: tmpdir(), mode: 0o120777 },
     { name: `out/${mark}`, bytes: 'x' },
   ]);
-  assert.equal((await server.api('POST', EXTENSIONS, await uploadRequest('e.zip', through))).status, 400);
+  assert.equal((await server.api('POST', EXTENSIONS, await uploadRequest('e.zip', symlinkArchive))).status, 400);
   for (const folder of ['/', '/tmp', tmpdir(), server.dataDir, join(server.dataDir, '..')])
     assert.equal(existsSync(join(folder, mark)), false, folder);
   for (const folder of ['incoming', 'unpacking'])
@@ -115,10 +115,10 @@ test('zip bombs are refused, and those that declare a large size are refused bef
 });
 
 test('a client cannot load another folder as an extension, in any spelling of the path', async () => {
-  const [own] = await listed(client);
+  const [own] = await listExtensions(client);
   assert.ok(own);
   const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-  const [foreign] = await listed(neighbourClient);
+  const [foreign] = await listExtensions(neighbourClient);
   assert.ok(foreign);
   assert.notEqual(foreign.path, own.path);
   const paths = [
@@ -132,7 +132,7 @@ test('a client cannot load another folder as an extension, in any spelling of th
     join(server.dataDir, 'sessions', neighbour.id, 'box'),
     foreign.path,
     foreign.path.replace('/session/', `${server.dataDir}/sessions/${neighbour.id}/box/`),
-    other.id,
+    otherExtension.id,
     spy.checksum,
     `${own.path}/`,
     `${own.path}/js`,
@@ -148,14 +148,14 @@ test('a client cannot load another folder as an extension, in any spelling of th
   }
   for (const params of [{}, { path: null }, { path: [own.path] }, { path: { toString: own.path } }])
     assert.ok((await client.ask('Extensions.loadUnpacked', params)).error, JSON.stringify(params));
-  const disguised = await client.askRaw(
+  const disguisedResponse = await client.askRaw(
     id => `{"id":${id},"method":"Extensions.loadUnp\\u0061cked","params":{"path":"/session/downloads"}}`,
   );
-  assert.match(String(disguised.error?.message), /refused/);
-  const inPage = await client.ask('Extensions.loadUnpacked', { path: '/session/downloads' }, page);
-  assert.match(String(inPage.error?.message), /refused/);
+  assert.match(String(disguisedResponse.error?.message), /refused/);
+  const pageResponse = await client.ask('Extensions.loadUnpacked', { path: '/session/downloads' }, page);
+  assert.match(String(pageResponse.error?.message), /refused/);
   assert.deepEqual(
-    (await listed(client)).map(({ name }) => name),
+    (await listExtensions(client)).map(({ name }) => name),
     ['spy'],
   );
   await neighbourClient.close();
@@ -163,13 +163,13 @@ test('a client cannot load another folder as an extension, in any spelling of th
 
 test('a client cannot access extensions of other sessions or the PDF viewer with the Extensions domain', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
-  const neighbours = await CdpClient.connect(neighbour.connectUrl);
-  const inPage = await neighbours.attachToPage();
-  await neighbours.visit(pages.a, inPage); // The storage can be accessed from a page with the content script.
-  const [foreign] = await listed(neighbours);
+  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourPage = await neighbourClient.attachToPage();
+  await neighbourClient.visit(pages.a, neighbourPage); // The storage can be accessed from a page with the content script.
+  const [foreign] = await listExtensions(neighbourClient);
   assert.ok(foreign);
-  const stored = { id: foreign.id, storageArea: 'local' };
-  await neighbours.send('Extensions.setStorageItems', { ...stored, values: { kept: 1 } }, inPage);
+  const storageParams = { id: foreign.id, storageArea: 'local' };
+  await neighbourClient.send('Extensions.setStorageItems', { ...storageParams, values: { kept: 1 } }, neighbourPage);
   for (const id of [foreign.id, pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
       'uninstall',
@@ -186,14 +186,16 @@ test('a client cannot access extensions of other sessions or the PDF viewer with
       );
       assert.match(String(error?.message), /refused/, `${method} ${id}`);
     }
-  assert.deepEqual((await neighbours.send('Extensions.getStorageItems', stored, inPage)).data, { kept: 1 });
-  await neighbours.close();
+  assert.deepEqual((await neighbourClient.send('Extensions.getStorageItems', storageParams, neighbourPage)).data, {
+    kept: 1,
+  });
+  await neighbourClient.close();
 });
 
 test('a create with an extension of another application is refused', async () => {
-  const key = await keyOfOtherApplication(server);
-  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
+  const key = await createForeignKey(server);
+  const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
 });
 
 test('an extension cannot access files of the host or internal pages', async () => {
@@ -205,12 +207,12 @@ test('an extension cannot access files of the host or internal pages', async () 
 
 test('requests of an extension cannot bypass the egress proxy, even with a proxy setting of its own', async () => {
   assert.match(String(await callSpy('get', `${server.url}/healthz`)), /refused|Error|^$/i);
-  const before = secret.hits('/');
-  const wayOut = await callSpy('get', secret.url).then(String);
-  assert.doesNotMatch(wayOut, /^secret$/);
-  const direct = await callSpy('direct', secret.url).then(String);
-  assert.doesNotMatch(direct, /^secret$/);
-  assert.equal(secret.hits('/'), before, 'a proxy setting of the extension does not bypass the egress proxy');
+  const hitsBefore = secret.hits('/');
+  const fetchResult = await callSpy('get', secret.url).then(String);
+  assert.doesNotMatch(fetchResult, /^secret$/);
+  const directResult = await callSpy('direct', secret.url).then(String);
+  assert.doesNotMatch(directResult, /^secret$/);
+  assert.equal(secret.hits('/'), hitsBefore, 'a proxy setting of the extension does not bypass the egress proxy');
 });
 
 test('no open row, process or file of a session remains after the tests', async () => {

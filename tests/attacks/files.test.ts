@@ -9,7 +9,7 @@ import { chromium, type Page } from 'playwright-core';
 import type { DownloadPage } from '../../contract/files.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const SECRET = 'a secret of the host';
@@ -43,7 +43,7 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
 }
 
 /** Files that a hostile box creates in its downloads folder, which is read on a release and on an adoption. */
-const PLANTED: Readonly<Record<string, (path: string) => void>> = {
+const PLANTED_FILES: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
   'a hard link to a file of the host': path => linkSync(secret, path),
@@ -52,7 +52,7 @@ const PLANTED: Readonly<Record<string, (path: string) => void>> = {
 };
 
 describe('a hostile box', () => {
-  for (const [what, plant] of Object.entries(PLANTED))
+  for (const [what, plant] of Object.entries(PLANTED_FILES))
     it(`a hostile box that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
       withPage(async (_, { id }) => {
         const downloads = join(boxFolder(id), 'downloads');
@@ -60,7 +60,7 @@ describe('a hostile box', () => {
         plant(join(downloads, GUID));
         await server.restart();
         await eventually('the adopting server to report the download', async () =>
-          (await eventsOf(server, id, 'download.failed')).some(({ detail }) =>
+          (await listEvents(server, id, 'download.failed')).some(({ detail }) =>
             /cannot be stored/.test(String(detail.reason)),
           ),
         );
@@ -81,7 +81,7 @@ describe('a hostile box', () => {
       mkdirSync(join(server.dataDir, 'elsewhere'), { recursive: true });
       symlinkSync(join(server.dataDir, 'elsewhere'), downloads);
       finish?.();
-      await eventually('the failure', async () => (await eventsOf(server, id, 'download.failed')).length === 1);
+      await eventually('the failure', async () => (await listEvents(server, id, 'download.failed')).length === 1);
       assert.equal((await list(id)).total, 0);
       unlinkSync(downloads);
     }));
@@ -94,7 +94,7 @@ describe('a hostile box', () => {
       writeFileSync(path, SECRET);
       chownSync(path, 0, 0);
       await server.restart();
-      await eventually('the refusal', async () => (await eventsOf(server, id, 'download.failed')).length === 1);
+      await eventually('the refusal', async () => (await listEvents(server, id, 'download.failed')).length === 1);
       assert.equal((await list(id)).total, 0);
       unlinkSync(path);
     }));

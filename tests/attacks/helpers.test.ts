@@ -29,7 +29,7 @@ const ATTACKS = {
   'write a file': 'open(F, ">", "/tmp/berth-helper-attack") and (print F "x") and close(F) and print "done"',
 } as const;
 /** Attacks that limits stop, with and without a jail. */
-const BOUNDED = {
+const BOUNDED_ATTACKS = {
   'take more memory than its bound': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
   'compute for longer than its bound': '1 while (times)[0] < 20; print "done"',
   'write a file of a megabyte':
@@ -62,13 +62,13 @@ const USER_NAMESPACE = 0x10000000;
 const UNSHARE = { x64: 272, arm64: 97 };
 const SOCKET = { x64: 41, arm64: 198 };
 
-const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
+const callScript = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
 /**
  * Starts up to 200 processes, and keeps all of them alive until the last one has been started, even on a busy machine.
  */
-const FORKS =
+const FORK_SCRIPT =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 
 if (process.getuid?.() === 0) for (const form of ['root', 'rootless', 'process'] as const) suite(form);
@@ -120,7 +120,7 @@ function suite(form: Form): void {
         assert.equal(stdout, succeeds ? 'done' : '', stderr);
       });
     }
-    for (const [name, script] of Object.entries(BOUNDED))
+    for (const [name, script] of Object.entries(BOUNDED_ATTACKS))
       test(`a helper cannot ${name}`, () => {
         const { stdout, stderr } = run(script);
         assert.equal(stdout, '', stderr);
@@ -128,13 +128,13 @@ function suite(form: Form): void {
     if (form === 'process') return;
     for (const [name, numbers] of Object.entries(CALLS))
       test(`the seccomp filter refuses the system call ${name} of a helper`, () => {
-        const { stdout, stderr } = run(call(numberOf(numbers), -1, -1, -1, -1, -1));
+        const { stdout, stderr } = run(callScript(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
     test('a helper can create a user namespace, but no mount namespace in it', () => {
       const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
-      assert.equal(run(call(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
-      assert.equal(run(call(unshare, USER_NAMESPACE)).stdout, '0');
+      assert.equal(run(callScript(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
+      assert.equal(run(callScript(unshare, USER_NAMESPACE)).stdout, '0');
     });
     test('a helper cannot open packet, netfilter or virtual machine sockets', () => {
       const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
@@ -144,15 +144,15 @@ function suite(form: Form): void {
         [40, 1, 0],
         [38, 5, 0],
       ] as const)
-        assert.equal(run(call(socket, family, type, protocol)).stdout, String(ENOSYS), `family ${family}`);
-      assert.equal(run(call(socket, 2, 1, 0)).stdout, '0');
+        assert.equal(run(callScript(socket, family, type, protocol)).stdout, String(ENOSYS), `family ${family}`);
+      assert.equal(run(callScript(socket, 2, 1, 0)).stdout, '0');
     });
     if (process.arch === 'x64')
       test('a helper cannot make a system call with a number of another architecture', () => {
-        assert.equal(run(call(X32_GETPID)).stdout, String(ENOSYS));
+        assert.equal(run(callScript(X32_GETPID)).stdout, String(ENOSYS));
       });
     test('the limit of processes keeps a helper from starting two hundred processes', () => {
-      const { stdout, stderr } = run(FORKS);
+      const { stdout, stderr } = run(FORK_SCRIPT);
       assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
     });
   });

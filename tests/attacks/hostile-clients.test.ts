@@ -5,22 +5,22 @@ import { release } from 'node:os';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 const neighbour = await server.createSession({ keepAlive: true });
-const other = await CdpClient.connect(neighbour.connectUrl);
-const otherPage = await other.attachToPage();
+const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+const neighbourPage = await neighbourClient.attachToPage();
 const { pid } = server;
 
 /** Asserts that the same server process answers and that another session is not affected. */
 async function assertUnharmed(what: string): Promise<void> {
   assert.equal((await server.api('GET', '/healthz')).status, 200, what);
   assert.equal(server.pid, pid);
-  assert.equal(await other.evaluate('6 * 7', otherPage), 42, what);
+  assert.equal(await neighbourClient.evaluate('6 * 7', neighbourPage), 42, what);
 }
 
 async function open(): Promise<{ session: CreatedSession; client: CdpClient; page: string }> {
@@ -61,12 +61,12 @@ const INSPECTED_PARAMS: Readonly<Record<string, readonly string[]>> = {
 
 test('a command with the id of an unanswered command is refused, because it would change how the first response is handled', async () => {
   const { session, client, page } = await open();
-  const evaluate = { id: 900, method: 'Runtime.evaluate', sessionId: page };
-  const pending = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };
-  const refused = client.next('the refusal', ({ id, error }) => id === 900 && error !== undefined);
-  client.sendRaw(JSON.stringify({ ...evaluate, params: pending }));
-  client.sendRaw(JSON.stringify({ ...evaluate, params: { expression: '1' } }));
-  assert.match((await refused).error?.message ?? '', /has not been answered yet/);
+  const evaluateCommand = { id: 900, method: 'Runtime.evaluate', sessionId: page };
+  const pendingParams = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };
+  const refusal = client.next('the refusal', ({ id, error }) => id === 900 && error !== undefined);
+  client.sendRaw(JSON.stringify({ ...evaluateCommand, params: pendingParams }));
+  client.sendRaw(JSON.stringify({ ...evaluateCommand, params: { expression: '1' } }));
+  assert.match((await refusal).error?.message ?? '', /has not been answered yet/);
   const first = client.next('the first response', ({ id, result }) => id === 900 && result !== undefined);
   await client.evaluate("finish('first')", page);
   assert.match(JSON.stringify(await first), /"first"/);
@@ -129,7 +129,7 @@ for (const [what, url] of [
 test('an upgrade request with an invalid URL gets the response 404', async () => {
   const socket = server.url.replace('http', 'ws');
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
-    assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
+    assert.equal((await expectUpgradeRefusal(socket + path)).status, 404, path);
   await assertUnharmed('upgrade requests with invalid URLs');
 });
 

@@ -9,7 +9,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 /** Expressions that make a page produce an entry of the session's log. */
-const SAYINGS: Readonly<Record<string, string>> = {
+const LOG_SCRIPTS: Readonly<Record<string, string>> = {
   'a console message whose address has a lone surrogate': String.raw`console.log('http://a/?u=/\ud800?token=x')`,
   'a console message with lone surrogates alone': String.raw`console.log('\udfff\ud800 token=\ud800', { '\ud800': '\udc00' })`,
   'a console message with a nested address': `console.log('http://a/' + '?u=/'.repeat(4000))`,
@@ -37,21 +37,21 @@ const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
 test('the server process and another session keep running when a page produces malformed values', async () => {
   const neighbour = await server.createSession({ keepAlive: true });
-  const other = await CdpClient.connect(neighbour.connectUrl);
-  const otherPage = await other.attachToPage();
-  await other.evaluate('void (globalThis.kept = 42)', otherPage);
+  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourPage = await neighbourClient.attachToPage();
+  await neighbourClient.evaluate('void (globalThis.kept = 42)', neighbourPage);
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.visit(`${pages.url}/hostile`, page);
   const { pid } = server;
 
-  for (const [what, script] of Object.entries(SAYINGS)) {
+  for (const [what, script] of Object.entries(LOG_SCRIPTS)) {
     await client.evaluate(script, page);
     await client.evaluate(`console.log(${JSON.stringify(`said: ${what}`)})`, page);
-    assert.equal(await other.evaluate('kept', otherPage), 42, what);
+    assert.equal(await neighbourClient.evaluate('kept', neighbourPage), 42, what);
   }
-  for (const what of Object.keys(SAYINGS))
+  for (const what of Object.keys(LOG_SCRIPTS))
     await eventually(`the entry after ${what} in the log`, () => isLogged(id, `said: ${what}`));
   assert.equal((await server.api('GET', '/healthz')).status, 200);
   assert.equal(server.pid, pid);
@@ -61,7 +61,7 @@ test('the server process and another session keep running when a page produces m
 
   // After a restart the browsers send their console messages again.
   await server.restart();
-  assert.equal(await kept(neighbour.connectUrl), 42);
+  assert.equal(await readKept(neighbour.connectUrl), 42);
   assert.equal((await server.read(id)).status, 'RUNNING');
   assert.ok(!server.log().some(line => line.includes('unhandled_rejection')), 'an unhandled rejection');
   await server.release(id);
@@ -74,7 +74,7 @@ async function isLogged(id: string, words: string): Promise<boolean> {
   return text.includes(words);
 }
 
-async function kept(connectUrl: string): Promise<unknown> {
+async function readKept(connectUrl: string): Promise<unknown> {
   const client = await CdpClient.connect(connectUrl);
   const value = await client.evaluate('kept', await client.attachToPage());
   await client.close();

@@ -11,7 +11,7 @@ import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { databaseText } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -31,14 +31,14 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 await liftLimits(server);
-const { key } = await keyWith(server);
+const { key } = await issueAgentKey(server);
 const folder = mkdtempSync(join(tmpdir(), 'berth-receipts-'));
 after(() => rmSync(folder, { recursive: true }));
 
 test('an operation cannot open files, internal pages or addresses that sessions may not reach', async () => {
   for (const url of ['file:///etc/passwd', 'chrome://version', 'javascript:1', 'data:text/html,x']) {
-    const refused = await invoke(server, key, 'browser.content', { url });
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], url);
+    const refusal = await invoke(server, key, 'browser.content', { url });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], url);
   }
   for (const url of [`${server.url}/v1/config`, 'http://127.0.0.1:9/', 'http://[::1]/', 'http://localhost:22/']) {
     const { body, text } = await invoke(server, key, 'browser.content', { url });
@@ -47,7 +47,7 @@ test('an operation cannot open files, internal pages or addresses that sessions 
 });
 
 test('no step or redirect can open files, internal pages or private addresses', async () => {
-  const { key: stepsKey } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  const { key: stepsKey } = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
   let calls = 0;
   const goTo = (url: string) => {
     calls += 1;
@@ -96,27 +96,27 @@ test('a session or an invocation of another application is not found', async () 
   const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
   const app = await server.berth('apps', 'create', '--help');
   assert.equal(app.code, 0);
-  const foreign = await otherKey();
-  const stolen = await server.api<Invocation & { code: string }>(
+  const otherApplication = await createOtherKey();
+  const invokeResponse = await server.api<Invocation & { code: string }>(
     'POST',
-    `/v1/agent/applications/${foreign.applicationId}/operations/browser.content/invoke`,
-    { key: foreign.key, body: { input: { sessionId: session.id } } },
+    `/v1/agent/applications/${otherApplication.applicationId}/operations/browser.content/invoke`,
+    { key: otherApplication.key, body: { input: { sessionId: session.id } } },
   );
-  assert.deepEqual([stolen.status, stolen.body.code], [404, 'not_found'], stolen.text);
+  assert.deepEqual([invokeResponse.status, invokeResponse.body.code], [404, 'not_found'], invokeResponse.text);
   const mine = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
-  const path = `/v1/agent/applications/${foreign.applicationId}/invocations/${mine.id}`;
-  assert.equal((await server.api('GET', path, { key: foreign.key })).status, 404);
-  assert.equal((await server.api('POST', `${path}/cancel`, { key: foreign.key })).status, 404);
+  const path = `/v1/agent/applications/${otherApplication.applicationId}/invocations/${mine.id}`;
+  assert.equal((await server.api('GET', path, { key: otherApplication.key })).status, 404);
+  assert.equal((await server.api('POST', `${path}/cancel`, { key: otherApplication.key })).status, 404);
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { status: 'REQUEST_RELEASE' } });
 });
 
 /** Returns a key with grants, in its own application. */
-async function otherKey(): Promise<{ key: string; applicationId: string }> {
+async function createOtherKey(): Promise<{ key: string; applicationId: string }> {
   const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
   const { token }: { token: string } = JSON.parse(made.stdout);
   const { id } = (await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } }))
     .body;
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${id}/agent-keys`, {
+  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${id}/agent-keys`, {
     key: token,
     body: {
       name: 'thief',
@@ -124,8 +124,8 @@ async function otherKey(): Promise<{ key: string; applicationId: string }> {
       grants: [{ operationId: '*', effect: 'read' }],
     },
   });
-  assert.equal(issued.status, 201, issued.text);
-  return { key: issued.body.key, applicationId: id };
+  assert.equal(keyResponse.status, 201, keyResponse.text);
+  return { key: keyResponse.body.key, applicationId: id };
 }
 
 test('calls on hostile pages return a bounded output or fail, and do not delay other calls', async () => {
@@ -134,12 +134,12 @@ test('calls on hostile pages return a bounded output or fail, and do not delay o
   assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);
   assert.ok(Object(huge.output).title.length <= 300);
   const liar = { url: `${pages.url}/liar` };
-  const text = (await invoke(server, key, 'browser.content', { ...liar, as: 'text' })).body;
-  if (text.status === 'succeeded') assert.ok(Object(text.output).content.isWellFormed());
+  const textInvocation = (await invoke(server, key, 'browser.content', { ...liar, as: 'text' })).body;
+  if (textInvocation.status === 'succeeded') assert.ok(Object(textInvocation.output).content.isWellFormed());
   assert.notEqual((await invoke(server, key, 'browser.content', { ...liar, as: 'html' })).body.status, 'running');
   const loop = invoke(server, key, 'browser.screenshot', { url: `${pages.url}/loop`, timeoutMs: 4_000 });
-  const beside = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
-  assert.equal(beside.status, 'succeeded');
+  const otherInvocation = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  assert.equal(otherInvocation.status, 'succeeded');
   assert.equal((await loop).body.status, 'failed');
 });
 
@@ -202,9 +202,9 @@ test('a receipt can be verified without a network, and one changed byte is detec
     execFileSync('unshare', ['--map-root-user', '--net', 'ip', '-o', 'link'], { encoding: 'utf8' }),
     /^1: lo[^\n]*DOWN[^\n]*\n$/,
   );
-  const whole = verify(receipt);
-  assert.equal(whole.status, 0, whole.stderr);
-  assert.match(whole.stdout, /The receipt is valid/);
+  const intactResult = verify(receipt);
+  assert.equal(intactResult.status, 0, intactResult.stderr);
+  assert.match(intactResult.stdout, /The receipt is valid/);
   for (const at of [5, Math.floor(receipt.length / 2), receipt.length - 3]) {
     const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
     assert.equal(verify(changed).status, 1);
@@ -232,21 +232,21 @@ test('a forged receipt is refused, whatever algorithm or key its header names', 
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const jwk = publicKey.export({ format: 'jwk' });
   const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${jwk.x}"}`).digest('base64url');
-  const forged = (more: object, signed = true): string => {
+  const forgeReceipt = (more: object, signed = true): string => {
     const text = `${Buffer.from(JSON.stringify({ ...header, ...more })).toString('base64url')}.${payload}`;
     return `${text}.${signed ? sign(null, Buffer.from(text), privateKey).toString('base64url') : ''}`;
   };
   const ours: { x: string } = JSON.parse(jwks).keys[0];
   const hmac = `${Buffer.from(JSON.stringify({ ...header, alg: 'HS256' })).toString('base64url')}.${payload}`;
   const cases: ReadonlyArray<readonly [receipt: string, why: RegExp]> = [
-    [forged({ alg: 'none' }, false), /not a compact JWS/],
-    [forged({ alg: 'none' }), /algorithm is none/],
+    [forgeReceipt({ alg: 'none' }, false), /not a compact JWS/],
+    [forgeReceipt({ alg: 'none' }), /algorithm is none/],
     [`${hmac}.${createHmac('sha256', Buffer.from(ours.x, 'base64url')).update(hmac).digest('base64url')}`, /is HS256/],
-    [forged({ jwk }), /header contains jwk/],
-    [forged({ jku: 'https://evil.example/jwks.json' }), /header contains jku/],
-    [forged({ kid }), /a key that is not in the key set/],
-    [forged({ kid: undefined }), /a key that is not in the key set/],
-    [forged({}), /signature is not valid/],
+    [forgeReceipt({ jwk }), /header contains jwk/],
+    [forgeReceipt({ jku: 'https://evil.example/jwks.json' }), /header contains jku/],
+    [forgeReceipt({ kid }), /a key that is not in the key set/],
+    [forgeReceipt({ kid: undefined }), /a key that is not in the key set/],
+    [forgeReceipt({}), /signature is not valid/],
   ];
   for (const [text, why] of cases) {
     const { status, stdout, stderr } = verifyOffline(text, jwks);
@@ -257,41 +257,41 @@ test('a forged receipt is refused, whatever algorithm or key its header names', 
 
 test('a receipt of another installation is refused, and this installation reports its status as unknown', async () => {
   const upstream = await openUpstream();
-  const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
-  await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrderOperation(upstream));
-  const { key: foreign } = await keyWith(elsewhere, { grants: [{ operationId: 'orders.cancel' }] });
+  const otherServer = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
+  await (await Owner.open(otherServer)).publish('orders.cancel', cancelOrderOperation(upstream));
+  const { key: foreignKey } = await issueAgentKey(otherServer, { grants: [{ operationId: 'orders.cancel' }] });
   const headers = { 'idempotency-key': 'one' };
-  const { receipt = '' } = (await invoke(elsewhere, foreign, 'orders.cancel', { orderId: 'A' }, { headers })).body;
-  const theirs = await (await fetch(`${elsewhere.url}/.well-known/jwks.json`)).text();
-  assert.equal(verifyOffline(receipt, theirs).status, 0);
+  const { receipt = '' } = (await invoke(otherServer, foreignKey, 'orders.cancel', { orderId: 'A' }, { headers })).body;
+  const otherJwks = await (await fetch(`${otherServer.url}/.well-known/jwks.json`)).text();
+  assert.equal(verifyOffline(receipt, otherJwks).status, 0);
   assert.match(verifyOffline(receipt, jwks).stderr, /a key that is not in the key set/);
   // Even if both key sets are trusted, the receipt is bound to its own issuer.
-  const both = JSON.stringify({ keys: [...JSON.parse(jwks).keys, ...JSON.parse(theirs).keys] });
-  const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(both);
+  const bothJwks = JSON.stringify({ keys: [...JSON.parse(jwks).keys, ...JSON.parse(otherJwks).keys] });
+  const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(bothJwks);
   assert.throws(() => verifyReceipt(receipt, { keys, issuer: server.url }), /was issued by/);
   assert.throws(
     () => verifyReceipt(receipt, { keys, audience: server.applicationId }),
     /was issued for the application/,
   );
-  const { jti } = verifyReceipt(receipt, { keys, issuer: elsewhere.url, audience: elsewhere.applicationId });
+  const { jti } = verifyReceipt(receipt, { keys, issuer: otherServer.url, audience: otherServer.applicationId });
   const status = await server.api('GET', `/v1/receipts/${jti}/status`, { key: null });
   assert.deepEqual(status.body, { status: 'unknown' });
 });
 
 // This test is last, because the tests above use the key set from before the rotation.
 test('after a rotation of the signing key, old receipts can be verified offline, but new receipts cannot be verified with the previous key set', async () => {
-  const content = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
-  const { receipt: before = '' } = await content();
+  const readContent = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  const { receipt: oldReceipt = '' } = await readContent();
   const rotated = await server.berth('keys', 'rotate-signing');
   assert.equal(rotated.code, 0, rotated.stderr);
-  const both = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
-  const { receipt: later = '' } = await content();
-  for (const receipt of [before, later]) {
-    const { status, stderr } = verifyOffline(receipt, both);
+  const bothJwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
+  const { receipt: newReceipt = '' } = await readContent();
+  for (const receipt of [oldReceipt, newReceipt]) {
+    const { status, stderr } = verifyOffline(receipt, bothJwks);
     assert.equal(status, 0, stderr);
   }
-  assert.equal(verifyOffline(before, jwks).status, 0);
-  const unknown = verifyOffline(later, jwks);
+  assert.equal(verifyOffline(oldReceipt, jwks).status, 0);
+  const unknown = verifyOffline(newReceipt, jwks);
   assert.equal(unknown.status, 1);
   assert.match(unknown.stderr, /a key that is not in the key set/);
 });

@@ -18,7 +18,7 @@ import {
   chromium,
   makeDataDir,
   newSession,
-  openLab,
+  openTestSlots,
   removeDataDir,
   START_WITHIN_MS,
   startOptions,
@@ -30,14 +30,14 @@ export interface Outcome {
   readonly seen: string;
 }
 
-export const FOREIGN = { metadata: '169.254.169.254', private: '10.20.30.40' } as const;
+export const FOREIGN_ADDRESSES = { metadata: '169.254.169.254', private: '10.20.30.40' } as const;
 
 /** A script that adds the foreign addresses to the current network namespace and then runs a command in it. */
-export const OWN_NETWORK = `set -e
+export const NETWORK_SCRIPT = `set -e
   ip link set lo up
   ip link add foreign0 type dummy 2>/dev/null || { ip link add foreign0 type veth peer name foreign1; ip link set foreign1 up; }
-  ip addr add ${FOREIGN.metadata}/32 dev foreign0
-  ip addr add ${FOREIGN.private}/24 dev foreign0
+  ip addr add ${FOREIGN_ADDRESSES.metadata}/32 dev foreign0
+  ip addr add ${FOREIGN_ADDRESSES.private}/24 dev foreign0
   ip link set foreign0 up
   ip route add default dev foreign0
   exec "$@"`;
@@ -69,14 +69,14 @@ class Attacker {
     return this.#pipe.call(method, params, channel);
   }
 
-  seen(method: string): readonly CdpObject[] {
+  eventParams(method: string): readonly CdpObject[] {
     return this.#events.filter(event => event.method === method).map(({ params }) => params);
   }
 
   /** Opens a page in the default context, or with `direct` in a context that bypasses the proxy. */
-  async page({ direct } = { direct: false }): Promise<string> {
-    const bypassingProxy = { proxyServer: 'direct://', proxyBypassList: '*' };
-    const context = direct ? await this.call('Target.createBrowserContext', bypassingProxy) : {};
+  async openPage({ direct } = { direct: false }): Promise<string> {
+    const directProxy = { proxyServer: 'direct://', proxyBypassList: '*' };
+    const context = direct ? await this.call('Target.createBrowserContext', directProxy) : {};
     const { targetId } = await this.call('Target.createTarget', { url: 'about:blank', ...context });
     const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
     return String(sessionId);
@@ -117,7 +117,7 @@ interface Scene {
 
 type Attack = (scene: Scene) => Promise<Outcome>;
 
-const reads =
+const readAttack =
   (url: (scene: Scene) => string, proof: RegExp): Attack =>
   async scene => {
     const seen = await scene.attacker.read(url(scene), scene.page);
@@ -125,28 +125,30 @@ const reads =
   };
 
 /** Succeeds if the server counts a hit. What the browser reports is ignored. */
-const reaches =
+const reachAttack =
   (host: string): Attack =>
   async ({ attacker, port, hits }) => {
-    const before = hits().length;
-    const page = await attacker.page({ direct: true });
-    const navigated = attacker.read(`http://${host}:${port}/`, page);
-    const seen = await withTimeout(NAVIGATED_WITHIN_MS, host, () => navigated).catch(error => String(error));
-    return { succeeded: hits().length > before, seen };
+    const hitsBefore = hits().length;
+    const page = await attacker.openPage({ direct: true });
+    const navigation = attacker.read(`http://${host}:${port}/`, page);
+    const seen = await withTimeout(NAVIGATED_WITHIN_MS, host, () => navigation).catch(error => String(error));
+    return { succeeded: hits().length > hitsBefore, seen };
   };
 
-const candidates =
+const candidateAttack =
   (direct: boolean): Attack =>
   async ({ attacker }) => {
-    const found = await attacker.evaluate(GATHER, await attacker.page({ direct }));
-    const learnt = Array.isArray(found) ? found.filter(one => !isJailed || !COMMON_CANDIDATE.test(String(one))) : [];
-    return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
+    const foundCandidates = await attacker.evaluate(GATHER_SCRIPT, await attacker.openPage({ direct }));
+    const leakedCandidates = Array.isArray(foundCandidates)
+      ? foundCandidates.filter(one => !isJailed || !COMMON_CANDIDATE.test(String(one)))
+      : [];
+    return { succeeded: leakedCandidates.length > 0, seen: JSON.stringify(foundCandidates) };
   };
 
 /** ICE candidates that are the same in every jail: the address that each box has, and mDNS names for it. */
 const COMMON_CANDIDATE = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
-const GATHER = `new Promise(done => {
+const GATHER_SCRIPT = `new Promise(done => {
   const found = [], peer = new RTCPeerConnection();
   peer.onicecandidate = ({ candidate }) => candidate?.candidate ? found.push(candidate.candidate) : done(found);
   peer.createDataChannel('x');
@@ -155,18 +157,21 @@ const GATHER = `new Promise(done => {
 })`;
 
 const stunScript = (port: number): string => `
-  globalThis.peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${FOREIGN.private}:${port}' }] });
+  globalThis.peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${FOREIGN_ADDRESSES.private}:${port}' }] });
   peer.createDataChannel('x');
   peer.createOffer().then(offer => peer.setLocalDescription(offer))`;
 
 export const ATTACKS = {
-  'read /etc/passwd': reads(() => 'file:///etc/passwd', /root:/),
-  'list the root of the machine': reads(() => 'file:///', /home/),
-  'list /sys': reads(() => 'file:///sys/', /kernel/),
-  'read a file of the server': reads(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
-  "read another session's folder": reads(({ other }) => `file://${other.folder}/secret.txt`, /secret of this/),
-  "read another session's folder by the path of its box": reads(() => 'file:///session/secret.txt', /secret of this/),
-  "look at the server's process": reads(() => `file:///proc/${process.pid}/`, /fdinfo/),
+  'read /etc/passwd': readAttack(() => 'file:///etc/passwd', /root:/),
+  'list the root of the machine': readAttack(() => 'file:///', /home/),
+  'list /sys': readAttack(() => 'file:///sys/', /kernel/),
+  'read a file of the server': readAttack(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
+  "read another session's folder": readAttack(({ other }) => `file://${other.folder}/secret.txt`, /secret of this/),
+  "read another session's folder by the path of its box": readAttack(
+    () => 'file:///session/secret.txt',
+    /secret of this/,
+  ),
+  "look at the server's process": readAttack(() => `file:///proc/${process.pid}/`, /fdinfo/),
   'give a page a file of the machine': async ({ attacker, page, openFolder }) => {
     await attacker.call('Page.navigate', { url: 'about:blank' }, page);
     await attacker.evaluate("document.body.innerHTML = '<input type=file>'", page);
@@ -185,12 +190,12 @@ export const ATTACKS = {
     const link =
       "Object.assign(document.createElement('a'), { href: 'data:application/octet-stream,x', download: 'x.bin' })";
     await attacker.evaluate(`{ const a = ${link}; document.body.append(a); a.click(); }`, page);
-    const state = () =>
+    const downloadState = () =>
       attacker
-        .seen('Browser.downloadProgress')
+        .eventParams('Browser.downloadProgress')
         .map(({ state }) => state)
         .find(state => state !== 'inProgress');
-    const seen = await pollUntil(NAVIGATED_WITHIN_MS, 'the download', state).catch(String);
+    const seen = await pollUntil(NAVIGATED_WITHIN_MS, 'the download', downloadState).catch(String);
     return { succeeded: readdirSync(downloadPath).length > 0, seen: String(seen) };
   },
   'load an extension from another session': async ({ attacker, other }) => {
@@ -198,13 +203,13 @@ export const ATTACKS = {
     const seen = await loading.then(({ id }) => `loaded ${id}`, String);
     return { succeeded: seen.startsWith('loaded'), seen };
   },
-  'reach the control plane on loopback around the proxy': reaches('127.0.0.1'),
-  'reach the cloud metadata address around the proxy': reaches(FOREIGN.metadata),
-  'reach a private address around the proxy': reaches(FOREIGN.private),
-  'learn addresses by WebRTC': candidates(false),
-  'learn addresses by WebRTC around the proxy': candidates(true),
+  'reach the control plane on loopback around the proxy': reachAttack('127.0.0.1'),
+  'reach the cloud metadata address around the proxy': reachAttack(FOREIGN_ADDRESSES.metadata),
+  'reach a private address around the proxy': reachAttack(FOREIGN_ADDRESSES.private),
+  'learn addresses by WebRTC': candidateAttack(false),
+  'learn addresses by WebRTC around the proxy': candidateAttack(true),
   'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
-    await attacker.evaluate(stunScript(stunPort), await attacker.page({ direct: true }));
+    await attacker.evaluate(stunScript(stunPort), await attacker.openPage({ direct: true }));
     const sent = pollUntil(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
     const seen = await sent.then(count => `${count} datagrams`, String);
     return { succeeded: datagrams() > 0, seen };
@@ -230,7 +235,7 @@ function assertOwnNetwork(): void {
 
 async function attackAll(form: Form): Promise<Record<string, Outcome>> {
   const dataDir = await makeDataDir();
-  const slots = await openLab(form, dataDir);
+  const slots = await openTestSlots(form, dataDir);
   try {
     const start = () => slots.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
     const [box, other] = await Promise.all([start(), start()]);
@@ -269,7 +274,7 @@ async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record
   udp.bind(0, '0.0.0.0');
   await once(udp, 'listening');
   const attacker = new Attacker(box);
-  const page = await attacker.page();
+  const page = await attacker.openPage();
   const address = http.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   const scene = {

@@ -11,14 +11,14 @@ import type { Form } from '../../server/engines/slots/slots.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
 import { asOrdinaryUser } from '../engines/slots-user.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
-import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
+import { ATTACKS, NETWORK_SCRIPT, type Outcome } from './jail-attacks.ts';
 
 const ATTACKED_WITHIN_MS = 300_000;
 
 const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE };
 
 /** In a jail, another session's box has the same path. Without a jail there is no such path. */
-const ONLY_IN_A_JAIL = ["read another session's folder by the path of its box"];
+const JAIL_ONLY_ATTACKS = ["read another session's folder by the path of its box"];
 
 if (process.getuid?.() === 0) {
   suite('root', true, () => attack('root', [], process.execPath, import.meta.dirname, OWN_ENV));
@@ -42,7 +42,7 @@ function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>):
       outcomes = await attackAll();
     });
     for (const name of Object.keys(ATTACKS)) {
-      const succeeds = !jailed && !ONLY_IN_A_JAIL.includes(name);
+      const succeeds = !jailed && !JAIL_ONLY_ATTACKS.includes(name);
       test(`a client of a browser ${succeeds ? 'can' : 'cannot'} ${name}`, () => {
         const outcome = outcomes[name];
         assert.ok(outcome, 'was not tried');
@@ -61,7 +61,18 @@ function attack(
   folder: string,
   env: Readonly<Record<string, string>>,
 ): Promise<Outcomes> {
-  const args = ['--net', '--', 'sh', '-c', OWN_NETWORK, 'sh', ...prefix, node, join(folder, 'jail-attacks.ts'), form];
+  const args = [
+    '--net',
+    '--',
+    'sh',
+    '-c',
+    NETWORK_SCRIPT,
+    'sh',
+    ...prefix,
+    node,
+    join(folder, 'jail-attacks.ts'),
+    form,
+  ];
   return withTimeout(ATTACKED_WITHIN_MS, `the attacks on form ${form}`, async signal => {
     const child = spawn('unshare', args, { env, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], signal });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);

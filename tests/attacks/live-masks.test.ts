@@ -32,7 +32,7 @@ function countMagentaPixels(jpeg: Buffer | undefined): number {
   return pixels;
 }
 
-const sees = (viewer: LiveViewer): boolean => countMagentaPixels(viewer.newestFrame?.jpeg) > MAGENTA_PIXELS_MIN;
+const seesField = (viewer: LiveViewer): boolean => countMagentaPixels(viewer.newestFrame?.jpeg) > MAGENTA_PIXELS_MIN;
 const isMasked = (viewer: LiveViewer): boolean =>
   viewer.frameCount > 0 && countMagentaPixels(viewer.newestFrame?.jpeg) === 0;
 
@@ -55,17 +55,17 @@ test('only the viewer in control sees the unmasked field, until control is given
   const { id, browser, page, url } = await openSecretPage();
   const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
-  const looker = await LiveViewer.open(body.debuggerUrl);
-  const all = [person, other, looker];
+  const readOnlyViewer = await LiveViewer.open(body.debuggerUrl);
+  const all = [person, other, readOnlyViewer];
   for (const viewer of all) await eventually('a masked picture', () => isMasked(viewer));
 
   await person.takeControl();
-  await eventually('the person in control to see the field', () => sees(person));
-  looker.say({ type: 'take' });
-  for (const [step, viewer] of [other, looker].entries()) {
-    const before = viewer.frameCount;
+  await eventually('the person in control to see the field', () => seesField(person));
+  readOnlyViewer.send({ type: 'take' });
+  for (const [step, viewer] of [other, readOnlyViewer].entries()) {
+    const framesBefore = viewer.frameCount;
     await change(page, step);
-    await eventually('another picture', () => viewer.frameCount > before);
+    await eventually('another picture', () => viewer.frameCount > framesBefore);
     assert.ok(isMasked(viewer));
   }
 
@@ -85,21 +85,21 @@ test('only the viewer in control sees the unmasked field, until control is given
 
 test('a tab that was never in the foreground is shown with masks', async () => {
   const { id, browser, page, url } = await openSecretPage();
-  const behind = await page.context().newPage();
+  const backgroundPage = await page.context().newPage();
   await page.bringToFront();
-  await behind.goto(`${pages.url}/secret`);
-  await behind.waitForSelector('#p[type=text]', { state: 'attached' });
+  await backgroundPage.goto(`${pages.url}/secret`);
+  await backgroundPage.waitForSelector('#p[type=text]', { state: 'attached' });
   await page.bringToFront();
   const viewer = await LiveViewer.open(url);
   const tab = await eventually('the tab in the background', () =>
     viewer.tabs.find(one => viewer.page !== '' && one.page !== viewer.page),
   );
   assert.ok(tab);
-  const before = viewer.frameCount;
-  viewer.say({ type: 'watch', page: tab.page });
+  const framesBefore = viewer.frameCount;
+  viewer.send({ type: 'watch', page: tab.page });
   await eventually(
     'a picture of the tab',
-    () => viewer.newestFrame?.head.page === tab.page && viewer.frameCount > before,
+    () => viewer.newestFrame?.head.page === tab.page && viewer.frameCount > framesBefore,
   );
   assert.ok(isMasked(viewer));
   await viewer.close();
@@ -119,17 +119,17 @@ test('a page beyond the limit of recorded pages is black for viewers without con
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
     const viewer = await LiveViewer.open(body.debuggerUrl);
     const tab = await eventually('the tab', () => viewer.tabs.find(({ title }) => title === 'Secret'));
-    viewer.say({ type: 'watch', page: tab?.page });
+    viewer.send({ type: 'watch', page: tab?.page });
     await eventually('a picture', () => viewer.newestFrame?.head.page === tab?.page);
     return viewer;
   };
-  const looker = await watch('?readOnly=true');
-  assert.match(looker.last('refused')?.why ?? '', /is not known/);
+  const readOnlyViewer = await watch('?readOnly=true');
+  assert.match(readOnlyViewer.last('refused')?.why ?? '', /is not known/);
   const person = await watch('');
   await person.takeControl();
-  await eventually('the person in control to see the page', () => sees(person));
-  assert.ok(isMasked(looker));
-  for (const viewer of [looker, person]) await viewer.close();
+  await eventually('the person in control to see the page', () => seesField(person));
+  assert.ok(isMasked(readOnlyViewer));
+  for (const viewer of [readOnlyViewer, person]) await viewer.close();
   await client.close();
   await server.release(id);
 });

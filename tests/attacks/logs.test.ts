@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 /** Secrets that are searched for in every stored file and response. */
-const SEEDS = {
+const SECRETS = {
   authorization: 'seed-Authz-8f3a91',
   basic: 'seed-Basic-77b2c4',
   cookie: 'seed-Cookie-5d41aa',
@@ -43,19 +43,19 @@ const LOGIN = `<!doctype html><title>Login</title>
 <form action="/landed" method="get"><input id="user" name="user"><input id="password" type="password" name="pw"></form>
 <input id="free" type="password">
 <script>
-  document.cookie = 'js=${SEEDS.scriptCookie}';
-  localStorage.setItem('note', '${SEEDS.storage}');
+  document.cookie = 'js=${SECRETS.scriptCookie}';
+  localStorage.setItem('note', '${SECRETS.storage}');
   // A page that logs every input.
   for (const input of document.querySelectorAll('input'))
     input.addEventListener('input', () => console.log('input', input.value, { value: input.value }));
-  const socket = new WebSocket('ws://' + location.host + '/ws?access_token=${SEEDS.socketQuery}');
-  socket.onopen = () => socket.send('${SEEDS.socketMessage}');
+  const socket = new WebSocket('ws://' + location.host + '/ws?access_token=${SECRETS.socketQuery}');
+  socket.onopen = () => socket.send('${SECRETS.socketMessage}');
   (async () => {
-    await fetch('/api', { method: 'POST', body: JSON.stringify({ note: '${SEEDS.body}' }),
-      headers: { authorization: 'Bearer ${SEEDS.authorization}', 'x-api-key': '${SEEDS.apiKey}' } });
-    await fetch('/api?token=${SEEDS.query}#access_token=${SEEDS.fragment}');
-    console.log('Authorization: Basic ${SEEDS.basic}', { password: '${SEEDS.query}' }, 'jwt ${SEEDS.jwt}');
-    console.error(new Error('GET http://user:${SEEDS.userInfo}@' + location.host + '/x?token=${SEEDS.query} failed'));
+    await fetch('/api', { method: 'POST', body: JSON.stringify({ note: '${SECRETS.body}' }),
+      headers: { authorization: 'Bearer ${SECRETS.authorization}', 'x-api-key': '${SECRETS.apiKey}' } });
+    await fetch('/api?token=${SECRETS.query}#access_token=${SECRETS.fragment}');
+    console.log('Authorization: Basic ${SECRETS.basic}', { password: '${SECRETS.query}' }, 'jwt ${SECRETS.jwt}');
+    console.error(new Error('GET http://user:${SECRETS.userInfo}@' + location.host + '/x?token=${SECRETS.query} failed'));
     console.log('api done');
   })();
 </script>`;
@@ -66,16 +66,16 @@ const FLOOD = `<!doctype html><title>Flood</title><script>
 
 const pages = await openPages({
   '/login': (_, response) => {
-    const headers = { 'content-type': 'text/html', 'set-cookie': `sid=${SEEDS.cookie}; HttpOnly; Path=/` };
+    const headers = { 'content-type': 'text/html', 'set-cookie': `sid=${SECRETS.cookie}; HttpOnly; Path=/` };
     response.writeHead(200, headers).end(LOGIN);
   },
   '/api': (_, response) => {
     const headers = {
       'content-type': 'text/plain',
-      'set-cookie': `api=${SEEDS.cookie}`,
-      location: `/x?token=${SEEDS.query}`,
+      'set-cookie': `api=${SECRETS.cookie}`,
+      location: `/x?token=${SECRETS.query}`,
     };
-    response.writeHead(200, headers).end(SEEDS.responseBody);
+    response.writeHead(200, headers).end(SECRETS.responseBody);
   },
   '/landed': '<!doctype html><title>Landed</title>',
   '/flood': FLOOD,
@@ -83,7 +83,7 @@ const pages = await openPages({
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
 const logPath = (id: string): string => `/v1/browsers/sessions/${id}/logs`;
-async function logOf(id: string): Promise<SessionLog[]> {
+async function readLog(id: string): Promise<SessionLog[]> {
   const reply = await server.api<SessionLog[]>('GET', logPath(id));
   assert.equal(reply.status, 200, reply.text);
   return reply.body;
@@ -92,16 +92,16 @@ const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.re
 
 /** Asserts that the text contains no secret: unchanged, URL-encoded, or as Basic authorization. */
 function assertClean(where: string, text: string | Buffer): void {
-  for (const [name, seed] of Object.entries(SEEDS))
+  for (const [name, seed] of Object.entries(SECRETS))
     for (const way of [
       seed,
       encodeURIComponent(seed),
       Buffer.from(seed).toString('base64').replace(/=+$/, '').slice(0, -1),
     ])
-      assert.ok(!text.includes(way), `${where} contains the secret ${name}: ${around(text, way)}`);
+      assert.ok(!text.includes(way), `${where} contains the secret ${name}: ${excerptAround(text, way)}`);
 }
 
-function around(text: string | Buffer, found: string): string {
+function excerptAround(text: string | Buffer, found: string): string {
   const at = text.indexOf(found);
   return String(text.slice(Math.max(0, at - 300), at + 100));
 }
@@ -116,17 +116,17 @@ function* filesUnder(folder: string): Generator<string> {
 
 test('the log of a page with a hundred thousand entries is limited, and the number of dropped entries is recorded', async () => {
   const neighbour = await server.createSession();
-  const other = await CdpClient.connect(neighbour.connectUrl);
-  const otherPage = await other.attachToPage();
+  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourPage = await neighbourClient.attachToPage();
   const session = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  const navigated = client.send('Page.navigate', { url: `${pages.url}/flood` }, page);
+  const navigation = client.send('Page.navigate', { url: `${pages.url}/flood` }, page);
   let isOver = false;
   const evaluation = JSON.stringify({ expression: 'document.title', returnByValue: true });
   // The page sets the title once it has logged everything.
   const title = async (): Promise<unknown> => {
-    await navigated;
+    await navigation;
     const ask = (id: number): string =>
       `{"id":${id},"method":"Runtime.evaluate","params":${evaluation},"sessionId":"${page}"}`;
     const { result } = await client.askRaw(ask, 'the title of the flood', FLOOD_MS);
@@ -136,17 +136,17 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
     isOver = true;
   });
   over.catch(() => {}); // The promise is awaited below.
-  for (let asked = 0; !isOver; asked++) assert.equal(await other.evaluate(`${asked}`, otherPage), asked);
+  for (let count = 0; !isOver; count++) assert.equal(await neighbourClient.evaluate(`${count}`, neighbourPage), count);
   await over;
   const hasApiRequest = (log: readonly SessionLog[]): boolean =>
     log.some(entry => JSON.stringify(paramsOf(entry)).includes('/api'));
   await server.release(session.id);
   const log: SessionLog[] = [];
-  for (let after = '0'; ; ) {
-    const reply = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?after=${after}`);
+  for (let cursor = '0'; ; ) {
+    const reply = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?after=${cursor}`);
     log.push(...reply.body);
     if (reply.body.length === 0) break;
-    after = String(reply.headers['x-next-after']);
+    cursor = String(reply.headers['x-next-after']);
   }
   const kept = log.filter(entry => entry.method === 'Runtime.consoleAPICalled').length;
   const markers = log
@@ -166,34 +166,37 @@ test('no secret is stored in the log, the HAR file, the events or any other file
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('no context');
   const page = context.pages()[0] ?? assert.fail('no page');
-  page.on('dialog', dialog => void dialog.accept(SEEDS.prompt));
-  await context.addCookies([{ name: 'added', value: SEEDS.addedCookie, url: pages.url }]);
-  await page.setExtraHTTPHeaders({ 'X-Auth-Token': SEEDS.basic });
+  page.on('dialog', dialog => void dialog.accept(SECRETS.prompt));
+  await context.addCookies([{ name: 'added', value: SECRETS.addedCookie, url: pages.url }]);
+  await page.setExtraHTTPHeaders({ 'X-Auth-Token': SECRETS.basic });
   const done = page.waitForEvent('console', message => message.text() === 'api done');
-  await page.goto(`${pages.url}/login?token=${SEEDS.query}#access_token=${SEEDS.fragment}`);
+  await page.goto(`${pages.url}/login?token=${SECRETS.query}#access_token=${SECRETS.fragment}`);
   await done;
-  await page.fill('#password', SEEDS.filled);
-  assert.equal(await page.inputValue('#password'), SEEDS.filled);
-  await page.locator('#user').pressSequentially(SEEDS.typed);
+  await page.fill('#password', SECRETS.filled);
+  assert.equal(await page.inputValue('#password'), SECRETS.filled);
+  await page.locator('#user').pressSequentially(SECRETS.typed);
   await page.focus('#free');
-  await page.keyboard.insertText(SEEDS.inserted);
-  await page.evaluate(text => console.log('given', text, [text]), SEEDS.argument);
+  await page.keyboard.insertText(SECRETS.inserted);
+  await page.evaluate(text => console.log('given', text, [text]), SECRETS.argument);
   assert.match(String(await page.evaluate('document.cookie')), /seed/);
-  assert.equal(await page.evaluate("localStorage.getItem('note')"), SEEDS.storage);
+  assert.equal(await page.evaluate("localStorage.getItem('note')"), SECRETS.storage);
   await page.evaluate("prompt('say it')");
   const raw = await CdpClient.connect(session.connectUrl);
   const channel = await raw.attachToPage();
-  await raw.evaluate(`document.querySelector('#free').value = "${SEEDS.literal}"; /* it's */ document.cookie`, channel);
+  await raw.evaluate(
+    `document.querySelector('#free').value = "${SECRETS.literal}"; /* it's */ document.cookie`,
+    channel,
+  );
   await raw.evaluate('document.querySelector("#free").value', channel);
   await page.evaluate('document.forms[0].submit()');
   await page.waitForURL('**/landed**');
-  await page.goto(`${pages.url.replace('://', `://user:${SEEDS.userInfo}@`)}/next`);
+  await page.goto(`${pages.url.replace('://', `://user:${SECRETS.userInfo}@`)}/next`);
   await page.evaluate(() => console.log('the very last words'));
   await raw.close();
   const isLast = (entry: SessionLog): boolean => JSON.stringify(paramsOf(entry)).includes('the very last words');
   await eventually(
     'the log to be written',
-    () => logOf(session.id),
+    () => readLog(session.id),
     log => log.some(isLast),
     60_000,
   );

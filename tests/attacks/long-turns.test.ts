@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { createContext, otherApplicationKey, persistentBody, waitForVersion } from '../harness/contexts.ts';
+import { createContext, createOtherKey, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { runOnPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -24,7 +24,7 @@ const LOGGED_CHARS = 8_000_000;
 /** The longest acceptable turn, which is as long as a garbage collection can take. */
 const TURN_CPU_MS_MAX = 200;
 /** How long a log line of the server may take to arrive. */
-const TOLD_MS = 500;
+const LOG_DELAY_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
 /** The maximum number of concurrent exports per application. */
@@ -36,10 +36,10 @@ const neighbour = await server.createSession({ keepAlive: true });
 const client = await CdpClient.connect(neighbour.connectUrl);
 const page = await client.attachToPage();
 
-const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
+const statePath = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
 
 /** Starts a request, and returns the response without reading its body. */
-async function unread(path: string): Promise<IncomingMessage> {
+async function requestUnread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
   const [reply]: IncomingMessage[] = await once(sent, 'response');
   assert.equal(reply?.statusCode, 200);
@@ -47,7 +47,7 @@ async function unread(path: string): Promise<IncomingMessage> {
   return reply;
 }
 
-interface Observed<T> {
+interface Observation<T> {
   readonly result: T;
   /** The number of responses that another session got while the work was running. */
   readonly responseCount: number;
@@ -55,32 +55,32 @@ interface Observed<T> {
 }
 
 /** Runs the work while another session sends one command after another. */
-async function runBesideOtherSession<T>(work: () => Promise<T>): Promise<Observed<T>> {
-  const before = server.log().length;
+async function runBesideOtherSession<T>(work: () => Promise<T>): Promise<Observation<T>> {
+  const linesBefore = server.log().length;
   let isOver = false;
-  const working = work().finally(() => {
+  const resultPromise = work().finally(() => {
     isOver = true;
   });
-  working.catch(() => {});
+  resultPromise.catch(() => {});
   let responseCount = 0;
   for (; !isOver; responseCount++) {
     await client.evaluate('1 + 1', page);
     await timer(5);
   }
-  const result = await working;
-  await timer(TOLD_MS);
+  const result = await resultPromise;
+  await timer(LOG_DELAY_MS);
   const told = server
     .log()
-    .slice(before)
+    .slice(linesBefore)
     .filter(line => line.includes('"loop.long_turn"'));
   const cpuMs = told.map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
   return { result, responseCount, longestCpuMs: Math.max(0, ...cpuMs) };
 }
 
-const { id: large } = await createContext(server);
+const { id: largeContext } = await createContext(server);
 
 test('the storage of a large context is exported without delaying other sessions', async () => {
-  const session = await server.createSession(persistentBody(large));
+  const session = await server.createSession(persistentBody(largeContext));
   const sites = [pages.url, pages.a, pages.b];
   await runOnPage(session.connectUrl, async tab => {
     for (const site of sites) {
@@ -88,38 +88,40 @@ test('the storage of a large context is exported without delaying other sessions
       await tab.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`);
     }
   });
-  await waitForVersion(server, large, 1);
+  await waitForVersion(server, largeContext, 1);
   const { result, responseCount, longestCpuMs } = await runBesideOtherSession(() =>
-    server.api<StorageState>('GET', stateOf(large)),
+    server.api<StorageState>('GET', statePath(largeContext)),
   );
   assert.equal(result.status, 200, result.text.slice(0, 500));
-  const stored = result.body.origins.map(({ origin, localStorage }) => [origin, localStorage[0]?.value.length]);
-  assert.deepEqual(stored.sort(), sites.map(site => [site, STORED_CHARS]).sort());
+  const storedLengths = result.body.origins.map(({ origin, localStorage }) => [origin, localStorage[0]?.value.length]);
+  assert.deepEqual(storedLengths.sort(), sites.map(site => [site, STORED_CHARS]).sort());
   assert.equal(result.headers['content-length'], String(Buffer.byteLength(result.text)));
   assert.ok(longestCpuMs < TURN_CPU_MS_MAX, `a turn of ${longestCpuMs} ms`);
   assert.ok(responseCount > 5, `another session got only ${responseCount} responses meanwhile`);
 });
 
 test('unread exports count towards the limit of their application, and other applications are still served', async () => {
-  const opened = await Promise.all(Array.from({ length: EXPORTS_AT_ONCE }, () => unread(stateOf(large))));
-  const refused = await server.api('GET', stateOf(large));
-  assert.equal(refused.status, 429, refused.text.slice(0, 500));
-  assert.equal(refused.body.code, 'rate_limited');
-  const key = await otherApplicationKey(server);
+  const unreadResponses = await Promise.all(
+    Array.from({ length: EXPORTS_AT_ONCE }, () => requestUnread(statePath(largeContext))),
+  );
+  const refusal = await server.api('GET', statePath(largeContext));
+  assert.equal(refusal.status, 429, refusal.text.slice(0, 500));
+  assert.equal(refusal.body.code, 'rate_limited');
+  const key = await createOtherKey(server);
   const own = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
-  const empty = await server.api('GET', stateOf(own.body.id), { key });
+  const empty = await server.api('GET', statePath(own.body.id), { key });
   assert.deepEqual(empty.body, { cookies: [], origins: [] });
-  for (const reply of opened) reply.destroy();
+  for (const reply of unreadResponses) reply.destroy();
   await eventually(
     'the concurrent exports to end',
-    () => server.api('HEAD', stateOf(large)),
+    () => server.api('HEAD', statePath(largeContext)),
     ({ status }) => status === 200,
   );
 });
 
 test('a large file of incomplete certificates is refused without delaying other sessions', async () => {
-  const begin = '-----BEGIN CERTIFICATE-----\n';
-  const body = await uploadRequest('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
+  const beginLine = '-----BEGIN CERTIFICATE-----\n';
+  const body = await uploadRequest('ca.pem', beginLine.repeat(CERTIFICATE_FILE_BYTES / beginLine.length));
   const { result, longestCpuMs } = await runBesideOtherSession(() =>
     server.api('POST', '/v1/browsers/certificates', body),
   );
@@ -129,21 +131,21 @@ test('a large file of incomplete certificates is refused without delaying other 
 });
 
 test('messages with millions of values are handled without delaying other sessions, and later messages get responses', async () => {
-  const other = await server.createSession({}, await otherApplicationKey(server));
-  const sender = await CdpClient.connect(other.connectUrl);
+  const otherSession = await server.createSession({}, await createOtherKey(server));
+  const sender = await CdpClient.connect(otherSession.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
-  const long = `{"id":900001,"method":"Browser.getVersion","params":{"values":[${values}1]}}`;
-  const broken = `{"id":900002,"method":"Browser.getVersion","params":{"values":[${values}1}}`;
-  const watched = `{"id":900003,"method":"Page.navigate","params":{"url":"about:blank","values":[${values}1]}}`;
-  const heard: unknown[] = [];
-  sender.onMessage(({ id, error, result }) => heard.push([id, error?.code ?? typeof result]));
+  const longMessage = `{"id":900001,"method":"Browser.getVersion","params":{"values":[${values}1]}}`;
+  const brokenMessage = `{"id":900002,"method":"Browser.getVersion","params":{"values":[${values}1}}`;
+  const watchedMessage = `{"id":900003,"method":"Page.navigate","params":{"url":"about:blank","values":[${values}1]}}`;
+  const responses: unknown[] = [];
+  sender.onMessage(({ id, error, result }) => responses.push([id, error?.code ?? typeof result]));
   const { longestCpuMs } = await runBesideOtherSession(async () => {
-    for (const message of [long, broken, watched]) sender.sendRaw(message);
+    for (const message of [longMessage, brokenMessage, watchedMessage]) sender.sendRaw(message);
     sender.sendRaw('{"id":900004,"method":"Browser.getVersion"}');
     await sender.next('the last answer', ({ id }) => id === 900_004);
   });
   assert.deepEqual(
-    heard.toSorted(),
+    responses.toSorted(),
     [
       [900_001, 'object'],
       [undefined, -32700],
@@ -156,15 +158,15 @@ test('messages with millions of values are handled without delaying other sessio
 });
 
 test('console messages and icons of tens of megabytes are dropped without delaying other sessions, and the size of a dropped message is logged', async () => {
-  const key = await otherApplicationKey(server);
+  const key = await createOtherKey(server);
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
-  const hostile = await CdpClient.connect(connectUrl);
-  const hostilePage = await hostile.attachToPage();
-  const long = `'\\x01'.repeat(${LOGGED_CHARS})`;
+  const hostileClient = await CdpClient.connect(connectUrl);
+  const hostilePage = await hostileClient.attachToPage();
+  const longExpression = `'\\x01'.repeat(${LOGGED_CHARS})`;
   const read = <Body>(path: string) => server.api<Body>('GET', `/v1/browsers/sessions/${id}/${path}`, { key });
   const { result, longestCpuMs } = await runBesideOtherSession(async () => {
-    await hostile.evaluate(`console.log(${long}); console.log('after it'); 1`, hostilePage);
-    await hostile.evaluate(`document.querySelectorAll = () => [{ href: ${long} }]; 1`, hostilePage);
+    await hostileClient.evaluate(`console.log(${longExpression}); console.log('after it'); 1`, hostilePage);
+    await hostileClient.evaluate(`document.querySelectorAll = () => [{ href: ${longExpression} }]; 1`, hostilePage);
     return read<{ pages: Array<{ faviconUrl: string }> }>('debug');
   });
   assert.equal(result.body.pages[0]?.faviconUrl ?? '', '', result.text.slice(0, 500));
@@ -175,11 +177,11 @@ test('console messages and icons of tens of megabytes are dropped without delayi
   );
   assert.match(text, /\[\d{8} bytes were logged at once, which is too long for the log\]/);
   assert.ok(longestCpuMs < TURN_CPU_MS_MAX, `a turn of ${longestCpuMs} ms`);
-  await hostile.close();
+  await hostileClient.close();
 });
 
 test('the metrics contain the delay of the event loop', async () => {
-  const { text } = await server.operator('/metrics');
+  const { text } = await server.fetchFromOperator('/metrics');
   assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
 });
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -22,7 +22,7 @@ const pages = await openPages({
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '4' } });
 const endpoint = (application = server.applicationId) => `${server.url}/v1/agent/applications/${application}/mcp`;
 
-async function agent(key = server.key) {
+async function connectAgent(key = server.key) {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
   const requestInit = { headers: { authorization: `Bearer ${key}` } };
   await client.connect(new StreamableHTTPClientTransport(new URL(endpoint()), { requestInit }));
@@ -39,13 +39,13 @@ const post = (path: string, key: string | null, body: unknown = message) => {
   const headers = { accept: 'application/json, text/event-stream' };
   return server.api('POST', path, { body, key, headers });
 };
-const own = `/v1/agent/applications/${server.applicationId}/mcp`;
+const ownPath = `/v1/agent/applications/${server.applicationId}/mcp`;
 
 /** Returns an agent key of the application with these scopes. */
 async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: string }> {
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
   const made = await server.api<{ id: string; key: string }>('POST', path, {
-    key: await ownerToken(server),
+    key: await createOwnerToken(server),
     body: { name: scopes.join(' '), scopes },
   });
   assert.equal(made.status, 201, made.text);
@@ -53,16 +53,16 @@ async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: st
 }
 
 test('a key can use only the endpoint of its own application, and other kinds of credentials are refused', async () => {
-  const thief = await keyOfOtherApplication(server);
-  assert.equal((await post(own, thief)).status, 404);
-  assert.equal((await post(own, null)).status, 401);
-  assert.equal((await post(own, await ownerToken(server))).status, 401);
-  assert.equal((await post(own, (await keyWith(['browsers:read'])).key)).status, 403);
+  const foreignKey = await createForeignKey(server);
+  assert.equal((await post(ownPath, foreignKey)).status, 404);
+  assert.equal((await post(ownPath, null)).status, 401);
+  assert.equal((await post(ownPath, await createOwnerToken(server))).status, 401);
+  assert.equal((await post(ownPath, (await keyWith(['browsers:read'])).key)).status, 403);
 });
 
 test('a request from a page of another origin is refused, even with a key, and even if its name resolves to this server', async () => {
   const from = (origin: string, host?: string) =>
-    server.api('POST', own, {
+    server.api('POST', ownPath, {
       body: message,
       headers: { accept: 'application/json, text/event-stream', origin, ...(host === undefined ? {} : { host }) },
     });
@@ -76,9 +76,9 @@ test('a request from a page of another origin is refused, even with a key, and e
 });
 
 test('a key cannot access a session of another application, even with the session id', async () => {
-  const { call, close } = await agent();
-  const theirs = await keyOfOtherApplication(server);
-  const foreign = await server.createSession({ keepAlive: true }, theirs);
+  const { call, close } = await connectAgent();
+  const foreignKey = await createForeignKey(server);
+  const foreignSession = await server.createSession({ keepAlive: true }, foreignKey);
   const instructions = 'Sign in';
   for (const [name, more] of [
     ['browser_snapshot', {}],
@@ -87,19 +87,19 @@ test('a key cannot access a session of another application, even with the sessio
     ['browser_hand_over_wait', {}],
     ['browser_hand_over_cancel', {}],
   ] as const) {
-    const { text, isError } = await call(name, { sessionId: foreign.id, ...more });
+    const { text, isError } = await call(name, { sessionId: foreignSession.id, ...more });
     assert.ok(isError, name);
     assert.match(text, /does not exist, or is not yours/);
   }
   await close();
-  await server.api('POST', `/v1/browsers/sessions/${foreign.id}`, {
-    key: theirs,
+  await server.api('POST', `/v1/browsers/sessions/${foreignSession.id}`, {
+    key: foreignKey,
     body: { status: 'REQUEST_RELEASE' },
   });
 });
 
 test('a page cannot send an arbitrarily long response or event to the threads that control sessions', async () => {
-  const { call, close } = await agent();
+  const { call, close } = await connectAgent();
   const { sessionId } = await call('browser_open');
   await call('browser_navigate', { sessionId, url: `${pages.url}/names` });
   const evaluate = (script: string) => call('browser_evaluate', { sessionId, function: script });
@@ -119,8 +119,8 @@ test('a page cannot send an arbitrarily long response or event to the threads th
 
 test('a tool call can use a session of another key only if the call contains the id of the session', async () => {
   const [first, second] = [
-    await agent(),
-    await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
+    await connectAgent(),
+    await connectAgent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
   ];
   const { sessionId } = await first.call('browser_open');
   const { isError, text } = await second.call('browser_navigate', { url: `${pages.url}/` });
@@ -133,7 +133,7 @@ test('a tool call can use a session of another key only if the call contains the
 });
 
 test('a key with only browsers:connect can control sessions, but cannot open, close or list sessions', async () => {
-  const { call, close } = await agent((await keyWith(['browsers:connect'])).key);
+  const { call, close } = await connectAgent((await keyWith(['browsers:connect'])).key);
   const { id } = await server.createSession({ keepAlive: true });
   assert.match((await call('browser_navigate', { sessionId: id, url: `${pages.url}/` })).text, /Title: Home/);
   for (const name of ['browser_open', 'browser_close', 'browser_sessions'])
@@ -144,15 +144,15 @@ test('a key with only browsers:connect can control sessions, but cannot open, cl
 
 test('a revoked key is refused at once, between two calls', async () => {
   const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
-  const { call, close } = await agent(made.key);
+  const { call, close } = await connectAgent(made.key);
   const { sessionId } = await call('browser_open');
   const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
-  const { headers } = await server.api('GET', path, { key: await ownerToken(server) });
-  const revoked = await server.api('DELETE', path, {
-    key: await ownerToken(server),
+  const { headers } = await server.api('GET', path, { key: await createOwnerToken(server) });
+  const revokeResponse = await server.api('DELETE', path, {
+    key: await createOwnerToken(server),
     headers: { 'if-match': String(headers.etag) },
   });
-  assert.equal(revoked.status, 204, revoked.text);
+  assert.equal(revokeResponse.status, 204, revokeResponse.text);
   await assert.rejects(call('browser_snapshot', { sessionId }), /401|invalid/i);
   await close();
   await server.api('POST', `/v1/browsers/sessions/${sessionId}`, { body: { status: 'REQUEST_RELEASE' } });
@@ -161,34 +161,37 @@ test('a revoked key is refused at once, between two calls', async () => {
 test('a running call ends when its key is revoked, and another key can continue the session', async () => {
   const scopes = ['browsers:read', 'browsers:write', 'browsers:connect'];
   const made = await keyWith(scopes);
-  const [revoked, other] = [await agent(made.key), await agent((await keyWith(scopes)).key)];
-  const { sessionId } = await revoked.call('browser_open', { url: `${pages.url}/` });
-  const waiting = revoked.call('browser_evaluate', { sessionId, function: '() => fetch("/held").then(() => "held")' });
-  const ended = waiting.then(({ isError, text }) => (isError ? 'refused' : text), String);
+  const [revokedAgent, otherAgent] = [await connectAgent(made.key), await connectAgent((await keyWith(scopes)).key)];
+  const { sessionId } = await revokedAgent.call('browser_open', { url: `${pages.url}/` });
+  const pendingCall = revokedAgent.call('browser_evaluate', {
+    sessionId,
+    function: '() => fetch("/held").then(() => "held")',
+  });
+  const callOutcome = pendingCall.then(({ isError, text }) => (isError ? 'refused' : text), String);
   await eventually('the request of the page', () => pages.hits('/held') === 1);
   const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
-  const revoke = { key: await ownerToken(server), headers: { 'if-match': '*' } };
-  assert.equal((await server.api('DELETE', path, revoke)).status, 204);
-  await assert.rejects(revoked.call('browser_snapshot', { sessionId }), /401|invalid/i);
-  assert.equal(await ended, 'refused');
-  assert.match((await other.call('browser_snapshot', { sessionId })).text, /Title: Home/);
-  await other.call('browser_close', { sessionId });
-  await Promise.all([revoked.close(), other.close()]);
+  const revokeRequest = { key: await createOwnerToken(server), headers: { 'if-match': '*' } };
+  assert.equal((await server.api('DELETE', path, revokeRequest)).status, 204);
+  await assert.rejects(revokedAgent.call('browser_snapshot', { sessionId }), /401|invalid/i);
+  assert.equal(await callOutcome, 'refused');
+  assert.match((await otherAgent.call('browser_snapshot', { sessionId })).text, /Title: Home/);
+  await otherAgent.call('browser_close', { sessionId });
+  await Promise.all([revokedAgent.close(), otherAgent.close()]);
 });
 
 test('the endpoint offers no stream that could stay open after a key is revoked', async () => {
   for (const headers of [{ accept: 'text/event-stream' }, { accept: 'text/event-stream', 'last-event-id': '1' }]) {
-    const { status, text } = await server.api('GET', own, { headers });
+    const { status, text } = await server.api('GET', ownPath, { headers });
     assert.equal(status, 405, text);
   }
-  const listen = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications: {} } };
+  const listenMessage = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications: {} } };
   // The request gets a complete response, although the client accepts a stream.
-  assert.match((await post(own, server.key, listen)).text, /-32601/);
+  assert.match((await post(ownPath, server.key, listenMessage)).text, /-32601/);
 });
 
 test('URLs of files, internal browser pages and this machine are refused by the tools', async () => {
   const secret = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
-  const { call, close } = await agent();
+  const { call, close } = await connectAgent();
   const { sessionId } = await call('browser_open');
   const [internal, forbidden] = [/Opening \S+: pages is refused/, /Berth refused this request: rule \w+/];
   for (const [url, refusal] of [
@@ -209,7 +212,7 @@ test('URLs of files, internal browser pages and this machine are refused by the 
 });
 
 test('a page that hangs delays only its own session', async () => {
-  const { call, close } = await agent();
+  const { call, close } = await connectAgent();
   const hung = await call('browser_open', { url: `${pages.url}/busy` });
   const calm = await call('browser_open', { url: `${pages.url}/` });
   const [, ref = ''] = /"Hang" \[ref=(\w+)\]/.exec(hung.text) ?? [];
@@ -222,7 +225,7 @@ test('a page that hangs delays only its own session', async () => {
 });
 
 test('a page with a thousand dialogs and a page with five thousand elements get bounded responses', async () => {
-  const { call, close } = await agent();
+  const { call, close } = await connectAgent();
   const { sessionId, text } = await call('browser_open', { url: `${pages.url}/alerts` });
   const [, ref = ''] = /"Alert" \[ref=(\w+)\]/.exec(text) ?? [];
   assert.match((await call('browser_click', { sessionId, ref })).text, /A dialog is open \(alert\): "0"/);
@@ -234,8 +237,8 @@ test('a page with a thousand dialogs and a page with five thousand elements get 
   const wide = await call('browser_open', { url: `${pages.url}/wide` });
   assert.ok(wide.text.length < 210_000, `${wide.text.length}`);
   assert.match(wide.text, /The snapshot does not show the whole page/);
-  const names = await call('browser_navigate', { sessionId: wide.sessionId, url: `${pages.url}/names` });
-  assert.ok(names.text.isWellFormed() && names.text.length < 5000);
+  const namesResponse = await call('browser_navigate', { sessionId: wide.sessionId, url: `${pages.url}/names` });
+  assert.ok(namesResponse.text.isWellFormed() && namesResponse.text.length < 5000);
   await call('browser_close', { sessionId: wide.sessionId });
   await close();
 });
@@ -250,10 +253,10 @@ test('messages that are not JSON-RPC, batches and unknown methods are refused, a
     'text',
     null,
   ])
-    assert.equal((await post(own, server.key, body)).status, 400, JSON.stringify(body).slice(0, 50));
-  const unknown = await post(own, server.key, { jsonrpc: '2.0', id: 1, method: 'admin/shutdown' });
+    assert.equal((await post(ownPath, server.key, body)).status, 400, JSON.stringify(body).slice(0, 50));
+  const unknown = await post(ownPath, server.key, { jsonrpc: '2.0', id: 1, method: 'admin/shutdown' });
   assert.match(unknown.text, /-32601|not found/i);
-  assert.match((await post(own, server.key)).text, /browser_open/);
+  assert.match((await post(ownPath, server.key)).text, /browser_open/);
 });
 
 test('no open row, process or file of a session remains after the tests', () => server.waitUntilSettled());

@@ -6,7 +6,7 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { InvitationPage } from '../../contract/invitations.ts';
 import type { Role } from '../../contract/roles.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import {
   acceptInvitation,
   invite,
@@ -27,13 +27,13 @@ const server = await startServer({ clock: 'test' });
 const APPLICATION = `/v1/applications/${server.applicationId}`;
 const MEMBERS = `${APPLICATION}/members`;
 const INVITATIONS = `${APPLICATION}/invitations`;
-const ACCEPT = '/v1/invitations/accept';
+const ACCEPT_PATH = '/v1/invitations/accept';
 let ada: Person;
 let admin: JoinedMember;
 let developer: JoinedMember;
 
 before(async () => {
-  ada = await Person.owner(server, 'ada@example.com');
+  ada = await Person.setUpOwner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
   admin = await joinApplication(server, ada, 'admin@example.com', 'admin');
   developer = await joinApplication(server, ada, 'developer@example.com', 'developer');
@@ -47,7 +47,7 @@ const outcome = (response: { readonly status: number; readonly body: unknown }):
 const give = (by: Person, accountId: string, role: Role) => by.send('PATCH', `${MEMBERS}/${accountId}`, { role });
 const ownerIdsIn = (roles: ReadonlyMap<string, Role>): string[] =>
   [...roles].flatMap(([account, role]) => (role === 'owner' ? [account] : []));
-const ownerIds = async (): Promise<string[]> => ownerIdsIn(await rolesOf(server, ada));
+const readOwnerIds = async (): Promise<string[]> => ownerIdsIn(await rolesOf(server, ada));
 
 const messageOf = (response: { readonly body: unknown }): string => (response.body as ErrorBody).message;
 
@@ -55,14 +55,14 @@ const messageOf = (response: { readonly body: unknown }): string => (response.bo
 
 test('an admin cannot create, change or remove an owner, even with a recent step-up', async () => {
   await stepUp(admin.person);
-  const [owner = ''] = await ownerIds();
+  const [owner = ''] = await readOwnerIds();
   assert.deepEqual(outcome(await give(admin.person, developer.accountId, 'owner')), [403, 'permission_denied']);
   assert.deepEqual(outcome(await give(admin.person, admin.accountId, 'owner')), [403, 'permission_denied']);
   assert.deepEqual(outcome(await give(admin.person, owner, 'viewer')), [403, 'permission_denied']);
   const removed = await admin.person.send('DELETE', `${MEMBERS}/${owner}`);
   assert.deepEqual(outcome(removed), [403, 'permission_denied']);
-  const invited = await admin.person.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
-  assert.deepEqual(outcome(invited), [403, 'permission_denied']);
+  const inviteResponse = await admin.person.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
+  assert.deepEqual(outcome(inviteResponse), [403, 'permission_denied']);
 });
 
 test('a developer cannot change, remove or invite a member', async () => {
@@ -77,29 +77,29 @@ test('a developer cannot change, remove or invite a member', async () => {
 });
 
 test('tokens cannot change or remove members, invite an owner or accept an invitation', async () => {
-  const key = await ownerToken(server);
+  const key = await createOwnerToken(server);
   const changed = await server.api('PATCH', `${MEMBERS}/${developer.accountId}`, { key, body: { role: 'admin' } });
   assert.deepEqual(outcome(changed), [401, 'invalid_credentials']);
   const removed = await server.api('DELETE', `${MEMBERS}/${developer.accountId}`, { key });
   assert.deepEqual(outcome(removed), [401, 'invalid_credentials']);
   const body = { email: 'friend@example.com', role: 'owner' };
-  const invited = await server.api('POST', INVITATIONS, { key, body });
-  assert.deepEqual(outcome(invited), [401, 'insufficient_user_authentication']);
-  const accepted = await server.api('POST', ACCEPT, { key, body: { token: 'biv_x' } });
+  const inviteResponse = await server.api('POST', INVITATIONS, { key, body });
+  assert.deepEqual(outcome(inviteResponse), [401, 'insufficient_user_authentication']);
+  const accepted = await server.api('POST', ACCEPT_PATH, { key, body: { token: 'biv_x' } });
   assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
 });
 
 test('nobody can be made an owner without a recent step-up, either by a role change or by an invitation', async () => {
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
-  const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
-  for (const response of [await give(ada, developer.accountId, 'owner'), invited])
+  const inviteResponse = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
+  for (const response of [await give(ada, developer.accountId, 'owner'), inviteResponse])
     assert.deepEqual(outcome(response), [401, 'insufficient_user_authentication']);
 });
 
 test('one owner remains if owners demote or remove each other, or leave, at the same time', async () => {
   const second = await joinApplication(server, ada, 'second@example.com', 'admin');
-  const [first = ''] = await ownerIds();
+  const [first = ''] = await readOwnerIds();
   const both = [
     { person: ada, accountId: first },
     { person: second.person, accountId: second.accountId },
@@ -113,15 +113,15 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   ];
   for (const race of races) {
     for (const { person } of both) await stepUp(person);
-    const inside = (await ownersAmong(both))[0] ?? assert.fail('the application has no owner');
-    const outside = inside === one ? two : one;
-    const invited = await invite(
+    const currentOwner = (await ownersAmong(both))[0] ?? assert.fail('the application has no owner');
+    const outsider = currentOwner === one ? two : one;
+    const invitation = await invite(
       server,
-      inside.person,
-      outside === one ? 'ada@example.com' : 'second@example.com',
+      currentOwner.person,
+      outsider === one ? 'ada@example.com' : 'second@example.com',
       'owner',
     );
-    assert.equal((await acceptInvitation(outside.person, invited)).status, 200);
+    assert.equal((await acceptInvitation(outsider.person, invitation)).status, 200);
     const statuses = await Promise.all([race(one, two), race(two, one)]);
     const successes = statuses.filter(({ status }) => status < 300).length;
     assert.equal(successes, 1, JSON.stringify(statuses.map(({ status }) => status)));
@@ -168,22 +168,25 @@ test('an invitation is void once its sender is demoted or removed, and remains v
 });
 
 test('a stolen invitation is refused for another account, and the attempt is recorded in the audit log', async () => {
-  const invited = await invite(server, ada, 'victim@example.com', 'admin');
-  const refused = await acceptInvitation(developer.person, invited);
-  const unknown = await acceptInvitation(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
-  assert.deepEqual(outcome(refused), [404, 'not_found']);
-  assert.deepEqual([unknown.status, messageOf(unknown)], [404, messageOf(refused)]);
-  assert.ok(!refused.text.includes('biv_') && !refused.text.includes('victim'));
+  const invitation = await invite(server, ada, 'victim@example.com', 'admin');
+  const refusal = await acceptInvitation(developer.person, invitation);
+  const unknown = await acceptInvitation(developer.person, {
+    ...invitation,
+    secret: `${invitation.secret.slice(0, -1)}_`,
+  });
+  assert.deepEqual(outcome(refusal), [404, 'not_found']);
+  assert.deepEqual([unknown.status, messageOf(unknown)], [404, messageOf(refusal)]);
+  assert.ok(!refusal.text.includes('biv_') && !refusal.text.includes('victim'));
   const audit = await ada.get<AuditPage>(`${APPLICATION}/audit?action=invitation.refused`);
   const [entry] = audit.body.data;
   assert.deepEqual([entry?.actor.id, entry?.outcome], [developer.accountId, 'refused']);
-  assert.deepEqual([entry?.target?.id, entry?.details], [invited.id, { reason: 'other_email' }]);
+  assert.deepEqual([entry?.target?.id, entry?.details], [invitation.id, { reason: 'other_email' }]);
   // The link does not allow registration with another address either.
   const body = {
     name: 'x',
     email: 'thief@example.com',
     password: 'a long enough password',
-    invitation: invited.secret,
+    invitation: invitation.secret,
   };
   assert.equal((await new Person(server).post('/v1/sign-in/register', body)).status, 403);
   // Different addresses that look similar are refused too.
@@ -193,29 +196,29 @@ test('a stolen invitation is refused for another account, and the attempt is rec
 
 test('an account with an unverified address cannot accept an invitation', async () => {
   const email = 'unverified@example.com';
-  const invited = await invite(server, ada, email, 'viewer');
-  const person = await register(server, invited, email);
-  assert.deepEqual(outcome(await acceptInvitation(person, invited)), [404, 'not_found']);
+  const invitation = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invitation, email);
+  assert.deepEqual(outcome(await acceptInvitation(person, invitation)), [404, 'not_found']);
   assert.equal((await person.get(APPLICATION)).status, 404);
 });
 
 test('an invitation can be accepted only once, even with concurrent requests or after the member has left', async () => {
   const email = 'once@example.com';
-  const invited = await invite(server, ada, email, 'viewer');
-  const person = await register(server, invited, email);
+  const invitation = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invitation, email);
   await verifyEmail(server, person, email);
-  const responses = await Promise.all(Array.from({ length: 15 }, () => acceptInvitation(person, invited)));
+  const responses = await Promise.all(Array.from({ length: 15 }, () => acceptInvitation(person, invitation)));
   assert.equal(responses.filter(({ status }) => status === 200).length, 1);
   const { id } = (await person.get<{ id: string }>('/v1/account')).body;
   assert.equal((await person.send('DELETE', `${MEMBERS}/${id}`)).status, 204);
-  assert.deepEqual(outcome(await acceptInvitation(person, invited)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, invitation)), [404, 'not_found']);
 });
 
 test('other sites cannot use the cookie of a person to accept an invitation or to change a member', async () => {
   await server.advance(HOUR_MS);
-  const invited = await invite(server, ada, 'developer@example.com', 'admin');
+  const invitation = await invite(server, ada, 'developer@example.com', 'admin');
   const evil = { origin: 'https://evil.example' };
-  const accepted = await developer.person.send('POST', ACCEPT, { token: invited.secret }, evil);
+  const accepted = await developer.person.send('POST', ACCEPT_PATH, { token: invitation.secret }, evil);
   assert.deepEqual(outcome(accepted), [403, 'cross_site_request']);
   const changed = await ada.send('PATCH', `${MEMBERS}/${developer.accountId}`, { role: 'viewer' }, evil);
   assert.deepEqual(outcome(changed), [403, 'cross_site_request']);
@@ -227,25 +230,25 @@ test('other sites cannot use the cookie of a person to accept an invitation or t
 test('an invitation secret is refused as a credential, and an agent key is refused as an invitation', async () => {
   const { secret } = await invite(server, ada, 'secret@example.com', 'viewer');
   for (const path of ['/v1/applications', '/v1/browsers/sessions']) {
-    const asBearer = await server.api('GET', path, { key: secret });
-    assert.deepEqual(outcome(asBearer), [401, 'invalid_credentials']);
+    const bearerResponse = await server.api('GET', path, { key: secret });
+    assert.deepEqual(outcome(bearerResponse), [401, 'invalid_credentials']);
   }
-  const asCookie = { origin: server.url, cookie: `berth=${secret}` };
-  assert.equal((await server.api('GET', '/v1/account', { key: null, headers: asCookie })).status, 401);
+  const cookieHeaders = { origin: server.url, cookie: `berth=${secret}` };
+  assert.equal((await server.api('GET', '/v1/account', { key: null, headers: cookieHeaders })).status, 401);
   for (const token of [server.key, 'biv_', secret.toUpperCase(), `${secret} `])
-    assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
+    assert.deepEqual(outcome(await developer.person.post(ACCEPT_PATH, { token })), [404, 'not_found']);
 });
 
 test('the number of wrong invitation secrets that a person can send is limited', async () => {
-  const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
+  const guess = () => admin.person.post(ACCEPT_PATH, { token: 'biv_guess' });
   for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
   assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);
 });
 
 test('only twenty of twenty-five concurrent invitations are created', async () => {
   await server.advance(HOUR_MS);
-  const body = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
-  const responses = await Promise.all(Array.from({ length: 25 }, (_, n) => body(n)));
+  const inviteNumbered = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
+  const responses = await Promise.all(Array.from({ length: 25 }, (_, n) => inviteNumbered(n)));
   assert.equal(responses.filter(({ status }) => status === 201).length, 20);
 });
 
@@ -257,8 +260,8 @@ test('an address that contains a mail header is refused, and unknown fields are 
     'a\u0000@b.test',
     'a@b@c.test',
   ]) {
-    const refused = await ada.post(INVITATIONS, { email, role: 'viewer' });
-    assert.deepEqual(outcome(refused), [400, 'invalid_request'], JSON.stringify(email));
+    const refusal = await ada.post(INVITATIONS, { email, role: 'viewer' });
+    assert.deepEqual(outcome(refusal), [400, 'invalid_request'], JSON.stringify(email));
   }
   const misspelt = await ada.post(INVITATIONS, { email: 'a@b.test', role: 'viewer', expires: 3600 });
   assert.deepEqual(outcome(misspelt), [400, 'unknown_field']);
@@ -266,20 +269,20 @@ test('an address that contains a mail header is refused, and unknown fields are 
 
 test('members and invitations of another application are not found', async () => {
   const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const other = `/v1/applications/${made.id}`;
+  const otherPath = `/v1/applications/${made.id}`;
   const { data } = (await ada.get<InvitationPage>(INVITATIONS)).body;
   for (const id of [data[0]?.id, UNKNOWN_ID])
-    assert.deepEqual(outcome(await ada.send('DELETE', `${other}/invitations/${id}`)), [404, 'not_found']);
+    assert.deepEqual(outcome(await ada.send('DELETE', `${otherPath}/invitations/${id}`)), [404, 'not_found']);
   for (const id of [developer.accountId, UNKNOWN_ID]) {
-    assert.deepEqual(outcome(await ada.send('PATCH', `${other}/members/${id}`, { role: 'viewer' })), [
+    assert.deepEqual(outcome(await ada.send('PATCH', `${otherPath}/members/${id}`, { role: 'viewer' })), [
       404,
       'not_found',
     ]);
-    assert.deepEqual(outcome(await ada.send('DELETE', `${other}/members/${id}`)), [404, 'not_found']);
+    assert.deepEqual(outcome(await ada.send('DELETE', `${otherPath}/members/${id}`)), [404, 'not_found']);
   }
-  for (const path of [`${other}/members`, `${other}/invitations`])
+  for (const path of [`${otherPath}/members`, `${otherPath}/invitations`])
     assert.deepEqual(outcome(await developer.person.get(path)), [404, 'not_found']);
   const page = await ada.get<InvitationPage>(`${INVITATIONS}?limit=1`);
-  const foreign = await ada.get(`${other}/invitations?cursor=${page.body.nextCursor}`);
+  const foreign = await ada.get(`${otherPath}/invitations?cursor=${page.body.nextCursor}`);
   assert.deepEqual(outcome(foreign), [400, 'invalid_request']);
 });

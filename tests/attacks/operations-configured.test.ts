@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { ownerToken } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken } from '../harness/limits.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { databaseText, queryRows } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { startServer } from '../harness/server.ts';
@@ -25,8 +25,10 @@ const server = await startServer({
     ...upstream.settings,
   },
 });
-const owner = await Owner.of(server);
-const { key } = await keyWith(server, { grants: ['shop.call', 'shop.read'].map(operationId => ({ operationId })) });
+const owner = await Owner.open(server);
+const { key } = await issueAgentKey(server, {
+  grants: ['shop.call', 'shop.read'].map(operationId => ({ operationId })),
+});
 let calls = 0;
 const call = (id: string, orderId: string) => {
   calls += 1;
@@ -37,7 +39,7 @@ const auth = { credentialId: 'shop-api', as: 'bearer' };
 
 test('a schema that is too expensive to evaluate is refused with its path, without delaying other requests', async () => {
   const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
-  const doubled = Object.fromEntries(
+  const doublingDefs = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [
       `d${n}`,
       { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
@@ -56,7 +58,7 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
     ['a pattern of names', { patternProperties: { '^([a-z]+)*$': {} }, properties: { orderId: {} } }],
     ['lookaround', { properties: { orderId: { pattern: '(?=a)b' } } }],
     ['depth', deep(13)],
-    ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doubled, d20: {} } }],
+    ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doublingDefs, d20: {} } }],
     ['a long chain of references', { properties: { orderId: { $ref: '#/$defs/0' } }, $defs: chain(2_000, 1) }],
     ['a long chain in the order of its end', { $defs: chain(2_000, -1) }],
     [
@@ -68,94 +70,94 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
     ['many values', { properties: { orderId: { enum: Array.from({ length: 20_000 }, (_, n) => n) } } }],
   ];
   for (const [what, schema] of bombs) {
-    const refused = owner.configure(
+    const refusal = owner.configure(
       'shop.bomb',
       cancelOrderOperation(upstream, { inputSchema: { type: 'object', ...schema } }),
     );
-    const beside = await owner.send('GET', 'operations/browser.pdf');
-    assert.equal(beside.status, 200);
-    const { status, body, text } = await refused;
+    const otherResponse = await owner.send('GET', 'operations/browser.pdf');
+    assert.equal(otherResponse.status, 200);
+    const { status, body, text } = await refusal;
     assert.deepEqual([status, body.code], [400, 'invalid_schema'], `${what}: ${text.slice(0, 300)}`);
     assert.match(text, /inputSchema/);
   }
-  const million = JSON.stringify(cancelOrderOperation(upstream)).replace(
+  const hugeOperation = JSON.stringify(cancelOrderOperation(upstream)).replace(
     '"orderId":{',
     `"orderId":{"enum":[${'0,'.repeat(1_000_000)}0],`,
   );
-  assert.equal((await owner.configure('shop.bomb', million)).status, 413);
-  assert.equal(upstream.received('/schema').length, 0);
+  assert.equal((await owner.configure('shop.bomb', hugeOperation)).status, 413);
+  assert.equal(upstream.receivedRequests('/schema').length, 0);
   assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
 });
 
 test('inputs that are too expensive to validate are refused, without delaying another application', async () => {
-  const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
+  const slowSchema = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
   await owner.publish('shop.read', {
-    ...cancelOrderOperation(upstream, { effect: 'read', inputSchema: slow }),
+    ...cancelOrderOperation(upstream, { effect: 'read', inputSchema: slowSchema }),
     binding: { method: 'GET', url: `${upstream.url}/slow` },
   });
-  const token = await ownerToken(server);
-  const { body: other } = await server.api<{ id: string }>('POST', '/v1/applications', {
+  const token = await createOwnerToken(server);
+  const { body: otherApplication } = await server.api<{ id: string }>('POST', '/v1/applications', {
     ...{ key: token, body: { name: 'Other' } },
   });
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${other.id}/agent-keys`, {
+  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${otherApplication.id}/agent-keys`, {
     key: token,
     body: { name: 'x', scopes: ['operations:invoke'], grants: [{ operationId: '*', effect: 'read' }] },
   });
-  const invalid = () =>
-    server.api('POST', `/v1/agent/applications/${other.id}/operations/browser.pdf/invoke`, {
-      ...{ key: issued.body.key, body: { input: {} } },
+  const sendInvalidInput = () =>
+    server.api('POST', `/v1/agent/applications/${otherApplication.id}/operations/browser.pdf/invoke`, {
+      ...{ key: keyResponse.body.key, body: { input: {} } },
     });
-  let ended = 0;
+  let endedCount = 0;
   const all = Array.from({ length: 20_000 }, (_, n) => [n]);
   const calls = Array.from({ length: 2 }, () =>
     invoke(server, key, 'shop.read', { all }).finally(() => {
-      ended += 1;
+      endedCount += 1;
     }),
   );
-  assert.equal((await invalid()).status, 400);
-  assert.ok(ended < calls.length, 'the call of the other application did not wait for these calls');
+  assert.equal((await sendInvalidInput()).status, 400);
+  assert.ok(endedCount < calls.length, 'the call of the other application did not wait for these calls');
   for (const { status, body, text } of await Promise.all(calls))
     assert.deepEqual([status, body.code], [422, 'too_costly'], text);
-  assert.equal(upstream.received('/slow').length, 0);
+  assert.equal(upstream.receivedRequests('/slow').length, 0);
 });
 
 test('a credential cannot be sent to another host by an operation, a template or a change of hosts', async () => {
   const wrote = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
   assert.equal(wrote.status, 201, wrote.text);
-  const other = await openUpstream();
+  const otherUpstream = await openUpstream();
   for (const url of [
-    `${other.url}/x`,
+    `${otherUpstream.url}/x`,
     `http://localhost:${upstream.port}/x`,
     'https://shop.example/x',
     `${upstream.url}.evil.example/x`,
   ]) {
-    const refused = await owner.configure('shop.call', cancelOrderOperation(upstream, { binding: { url, auth } }));
-    assert.equal(refused.status, 400, `${url}: ${refused.text}`);
+    const refusal = await owner.configure('shop.call', cancelOrderOperation(upstream, { binding: { url, auth } }));
+    assert.equal(refusal.status, 400, `${url}: ${refusal.text}`);
   }
   await owner.publish('shop.call', cancelOrderOperation(upstream, { binding: { auth } }));
-  const moved = await owner.writeCredential(
+  const moveResponse = await owner.writeCredential(
     'shop-api',
     { type: 'api_key', value: { key: SECRET }, hosts: ['shop.example'] },
     '*',
   );
-  assert.equal(moved.status, 200, moved.text);
-  const before = upstream.received().length;
-  const refused = await call('shop.call', 'A-1');
-  assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
-  assert.equal(upstream.received().length, before);
-  const withoutValue = await owner.writeCredential('shop-api', { type: 'api_key', hosts }, '*');
-  assert.deepEqual([withoutValue.status, withoutValue.body.code], [400, 'invalid_request']);
+  assert.equal(moveResponse.status, 200, moveResponse.text);
+  const countBefore = upstream.receivedRequests().length;
+  const refusal = await call('shop.call', 'A-1');
+  assert.deepEqual([refusal.status, refusal.body.code], [424, 'credential_missing'], refusal.text);
+  assert.equal(upstream.receivedRequests().length, countBefore);
+  const noValueResponse = await owner.writeCredential('shop-api', { type: 'api_key', hosts }, '*');
+  assert.deepEqual([noValueResponse.status, noValueResponse.body.code], [400, 'invalid_request']);
   assert.equal(
     (await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts }, '*')).status,
     200,
   );
-  assert.equal(other.received().length, 0);
+  assert.equal(otherUpstream.receivedRequests().length, 0);
 });
 
 test('a redirect is not followed, so that no secret is sent to another address', async () => {
-  const other = await openUpstream();
+  const otherUpstream = await openUpstream();
   for (const location of [
-    `${other.url}/stolen`,
+    `${otherUpstream.url}/stolen`,
     'http://169.254.169.254/latest/meta-data',
     `${server.url}/v1/config`,
   ]) {
@@ -163,14 +165,14 @@ test('a redirect is not followed, so that no secret is sent to another address',
     const { body } = await call('shop.call', 'away');
     assert.deepEqual([body.status, body.error?.code], ['ambiguous', 'upstream_ambiguous']);
   }
-  assert.equal(other.received().length, 0);
+  assert.equal(otherUpstream.receivedRequests().length, 0);
 });
 
 test('an output that looks like a stored file is not treated as a file, and does not count towards storage', async () => {
-  const bytes = async (): Promise<unknown> =>
+  const readStoredBytes = async (): Promise<unknown> =>
     Object((await owner.send('GET', 'limits')).body).usage?.browsers?.maxStoredBytes;
-  const before = await bytes();
-  assert.equal(typeof before, 'number');
+  const bytesBefore = await readStoredBytes();
+  assert.equal(typeof bytesBefore, 'number');
   for (const size of [9_000_000_000_000_000, 'x', 1]) {
     const artifact = { mimeType: 'image/png', size, checksum: 'x' };
     upstream.respondTo('/orders/file/', (_, response) => sendJson(response, 200, { artifact }));
@@ -178,7 +180,7 @@ test('an output that looks like a stored file is not treated as a file, and does
     assert.deepEqual([body.status, body.output], ['succeeded', { artifact }], text);
     const read = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
     assert.deepEqual(read.body.output, { artifact });
-    assert.equal(await bytes(), before, `size ${size}`);
+    assert.equal(await readStoredBytes(), bytesBefore, `size ${size}`);
   }
 });
 
@@ -209,8 +211,8 @@ test('a secret that the service echoes is masked in the response', async () => {
     '/orders/echo/',
     (_, response) => void response.writeHead(401, { 'content-type': 'text/html' }).end(`<p>Wrong: ${SECRET}</p>`),
   );
-  const asText = await call('shop.call', 'echo');
-  assert.match(asText.text, /Wrong: \*\*\*/);
+  const textResponse = await call('shop.call', 'echo');
+  assert.match(textResponse.text, /Wrong: \*\*\*/);
   await owner.writeCredential('shop-login', { type: 'basic', value: { username: 'me', password: PASSWORD }, hosts });
   await owner.publish(
     'shop.read',
@@ -220,7 +222,7 @@ test('a secret that the service echoes is masked in the response', async () => {
     sendJson(response, 200, { got: headers.authorization, state: 'x' }),
   );
   const done = await call('shop.read', 'basic');
-  assert.equal(upstream.received('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basic}`);
+  assert.equal(upstream.receivedRequests('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basic}`);
   assert.ok(!done.text.includes(basic), done.text);
 });
 
@@ -228,11 +230,11 @@ test('a slow or endless response ends at the time limit, and a compressed respon
   await owner.publish('shop.read', cancelOrderOperation(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
-    const drip = setInterval(() => response.write(' '), 100);
-    response.on('close', () => clearInterval(drip));
+    const dripTimer = setInterval(() => response.write(' '), 100);
+    response.on('close', () => clearInterval(dripTimer));
   });
-  const drip = await call('shop.read', 'drip');
-  assert.deepEqual([drip.body.status, drip.body.error?.code], ['failed', 'timeout'], drip.text);
+  const dripResponse = await call('shop.read', 'drip');
+  assert.deepEqual([dripResponse.body.status, dripResponse.body.error?.code], ['failed', 'timeout'], dripResponse.text);
   upstream.respondTo(
     '/orders/bomb/',
     (_, response) =>
@@ -242,7 +244,7 @@ test('a slow or endless response ends at the time limit, and a compressed respon
   );
   const bomb = await call('shop.read', 'bomb');
   assert.deepEqual([bomb.body.status, bomb.body.error?.code], ['failed', 'upstream_failed'], bomb.text);
-  assert.equal(upstream.received('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
+  assert.equal(upstream.receivedRequests('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
 });
 
 test('a sealed value that was copied to another credential or version cannot be opened', async () => {
@@ -255,12 +257,12 @@ test('a sealed value that was copied to another credential or version cannot be 
   const move = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
     where bait.credential_id = 'bait' and shop.credential_id = 'shop-api' and shop.destroy_at is null`;
   await queryRows(server, move);
-  const isRefused = async (order: string): Promise<void> => {
+  const assertRefused = async (order: string): Promise<void> => {
     const { status, text } = await call('shop.read', order);
     assert.ok(status >= 500 && !text.includes(SECRET), text);
-    assert.equal(upstream.received(`/orders/${order}/`).length, 0);
+    assert.equal(upstream.receivedRequests(`/orders/${order}/`).length, 0);
   };
-  await isRefused('moved');
+  await assertRefused('moved');
   for (const key of ['a second key', 'a third key']) {
     const { status, text } = await owner.writeCredential('bait', { type: 'api_key', value: { key }, hosts }, '*');
     assert.equal(status, 200, text);
@@ -269,7 +271,7 @@ test('a sealed value that was copied to another credential or version cannot be 
     where bait.credential_id = 'bait' and earlier.credential_id = 'bait' and earlier.version = bait.version - 1
       and bait.destroy_at is null`;
   await queryRows(server, rewind);
-  await isRefused('rewound');
+  await assertRefused('rewound');
 });
 
 test('no secret of a used credential is found in the database, logs, traces, files, receipts or responses', async () => {
@@ -288,7 +290,7 @@ test('no secret of a used credential is found in the database, logs, traces, fil
       .join(' '),
   );
   await eventually('the traces of the calls', () => receiver.spans.some(({ name }) => /invoke/i.test(name)));
-  const places: Record<string, string> = {
+  const textsByPlace: Record<string, string> = {
     traces: JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     database: await databaseText(server, tables),
     logs: server.log().join('\n'),
@@ -309,7 +311,7 @@ test('no secret of a used credential is found in the database, logs, traces, fil
       Buffer.from(secret).toString('hex'),
       encodeURIComponent(secret),
     ];
-    for (const [place, content] of Object.entries(places))
+    for (const [place, content] of Object.entries(textsByPlace))
       for (const form of forms) assert.ok(!content.includes(form), `${form} is in ${place}`);
     for (const file of files) assert.ok(!contentOf(file).includes(secret), file);
   }
@@ -317,6 +319,6 @@ test('no secret of a used credential is found in the database, logs, traces, fil
 
 /** Returns the content of the file. Empty if the database has removed the file in the meantime. */
 function contentOf(file: string): Buffer {
-  const found = lstatSync(file, { throwIfNoEntry: false });
-  return found?.isFile() ? readFileSync(file) : Buffer.alloc(0);
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  return stats?.isFile() ? readFileSync(file) : Buffer.alloc(0);
 }

@@ -7,15 +7,15 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
-import { freePort } from '../harness/free-port.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { claimFreePort } from '../harness/free-port.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 
-const operatorPort = await freePort();
+const operatorPort = await claimFreePort();
 // The operator has opened loopback to sessions. This must not open the port of the operator's listener.
 const env = { BERTH_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`, BERTH_EGRESS_ALLOW: '127.0.0.0/8' };
 const server = await startServer({ env });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 const PATHS = [
   '/metrics',
@@ -28,10 +28,10 @@ const PATHS = [
   '/v1/metrics',
   '/v1/readyz',
 ];
-const TOLD = /berth_|process_cpu|"checks"|not_ready/;
+const OPERATOR_DATA = /berth_|process_cpu|"checks"|not_ready/;
 
 /** Sends the path unchanged, because `fetch` would normalize it. */
-async function raw(path: string, headers: readonly string[]): Promise<string> {
+async function requestRaw(path: string, headers: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
@@ -43,9 +43,9 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
   test(`the public address returns 404 for ${path.replace(String(operatorPort), 'PORT')}`, async () => {
     const host = `X-Forwarded-Host: 127.0.0.1:${operatorPort}`;
     for (const headers of [[], [`Authorization: Bearer ${server.key}`], [`Authorization: Bearer ${token}`], [host]]) {
-      const response = await raw(path, headers);
+      const response = await requestRaw(path, headers);
       assert.match(response, /^HTTP\/1\.1 404 /, response);
-      assert.doesNotMatch(response, TOLD);
+      assert.doesNotMatch(response, OPERATOR_DATA);
     }
   });
 
@@ -80,9 +80,9 @@ test('a session cannot reach the operator port, even if loopback is opened to se
   const page = await client.attachToPage();
   for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {
     await client.visit(`http://${host}:${operatorPort}/metrics`, page).catch(() => {});
-    assert.doesNotMatch(String(await client.evaluate('document.body?.innerText ?? ""', page)), TOLD, host);
+    assert.doesNotMatch(String(await client.evaluate('document.body?.innerText ?? ""', page)), OPERATOR_DATA, host);
   }
   await client.close();
   await server.release(session.id);
-  assert.equal((await server.operator('/metrics')).status, 200);
+  assert.equal((await server.fetchFromOperator('/metrics')).status, 200);
 });

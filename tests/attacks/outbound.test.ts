@@ -20,7 +20,7 @@ import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { addressRules } from '../../server/engines/egress/rules.ts';
 import { type Listener, thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
-import { type Answerer, openNameServer, PATIENT } from '../engines/egress-dns.ts';
+import { type Answerer, openNameServer, PATIENT_TIMEOUTS } from '../engines/egress-dns.ts';
 import { listen, loopbackRange } from '../engines/egress-fixture.ts';
 import { makeAuthority } from '../harness/authority.ts';
 
@@ -30,7 +30,7 @@ const BYTES_MAX = 64 * 1024;
 const authority = makeAuthority('Outbound test');
 const leaf = authority.issue(HOST);
 
-interface OutsideOptions {
+interface OpenOptions {
   readonly ports: readonly number[];
   readonly hosts?: Readonly<Record<string, string>>;
   readonly answerer?: Answerer;
@@ -39,23 +39,23 @@ interface OutsideOptions {
   readonly limits?: OutboundOptions['limits'];
 }
 
-interface Opened {
+interface OpenedOutbound {
   send(url: string, call?: Partial<OutboundCall>, signal?: AbortSignal): Promise<CallResult>;
   check(url: string): Promise<CallFailure | undefined>;
   asked(name: string): number;
 }
 
-async function open(t: TestContext, world: OutsideOptions): Promise<Opened> {
+async function open(t: TestContext, world: OpenOptions): Promise<OpenedOutbound> {
   const { ports, hosts = { [HOST]: '127.0.0.1' }, answerer = () => ({ addresses: [] }), listeners = [] } = world;
-  const names = await openNameServer(answerer);
-  t.after(() => names[Symbol.asyncDispose]());
+  const nameServer = await openNameServer(answerer);
+  t.after(() => nameServer[Symbol.asyncDispose]());
   const machine = thisMachine({ listeners, clock: systemClock });
   const calls = new OutboundCalls({
     rules: addressRules([...ports.map(loopbackRange), ...(world.allow ?? [])], machine),
     resolver: () =>
       createResolver({
         hosts: new Map(Object.entries(hosts)),
-        ...{ clock: systemClock, servers: [names.address], timeouts: PATIENT },
+        ...{ clock: systemClock, servers: [nameServer.address], timeouts: PATIENT_TIMEOUTS },
       }),
     authorities: authority.pem,
     limits: world.limits ?? {},
@@ -64,16 +64,16 @@ async function open(t: TestContext, world: OutsideOptions): Promise<Opened> {
     send: (url, call, signal) =>
       calls.send({ method: 'POST', url, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX, ...call }, signal),
     check: url => calls.check(url),
-    asked: name => names.asked(name),
+    asked: name => nameServer.queryCount(name),
   };
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Opens a TLS receiver that records the requests that reach it. */
-async function receiver(t: TestContext, handler: Handler, signed = leaf) {
+async function openReceiver(t: TestContext, handler: Handler, certificate = leaf) {
   const seen: IncomingMessage[] = [];
-  const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
+  const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
     seen.push(request);
     handler(request, response);
   });
@@ -92,7 +92,7 @@ async function openRawServer(t: TestContext, speak: (socket: Socket) => void) {
 }
 
 /** Opens a server that must not be reached. */
-async function trap(t: TestContext) {
+async function openTrap(t: TestContext) {
   let hits = 0;
   const server = createTcpServer(socket => {
     hits += 1;
@@ -106,29 +106,29 @@ function expectResponse(result: CallResult): CallResponse {
   return result;
 }
 
-function failed(result: CallResult | undefined): CallFailure {
+function expectFailure(result: CallResult | undefined): CallFailure {
   if (result?.kind !== 'failed')
     assert.fail(`the call was expected to fail, but the result is ${JSON.stringify(result)}`);
   return result;
 }
 
-const summary = (result: CallResult | undefined): string => {
-  const { phase, reason, rule } = failed(result);
+const summarizeFailure = (result: CallResult | undefined): string => {
+  const { phase, reason, rule } = expectFailure(result);
   return [phase, reason, ...(rule ? [rule] : [])].join(' ');
 };
 
 test('a request is sent to the checked address, with the host name in SNI and in the Host header', async t => {
-  const { port, seen, url } = await receiver(t, (request, response) => {
+  const { port, seen, url } = await openReceiver(t, (request, response) => {
     response.writeHead(201, { 'x-one': 'a', 'content-type': 'text/plain' });
     request.pipe(response);
   });
-  const outside = await open(t, { ports: [port] });
+  const outbound = await open(t, { ports: [port] });
   const body = Buffer.from('{"a":1}');
   const reply = expectResponse(
-    await outside.send(`${url}/p?q=1`, { body, headers: { 'content-type': 'application/json' } }),
+    await outbound.send(`${url}/p?q=1`, { body, headers: { 'content-type': 'application/json' } }),
   );
   assert.deepEqual([reply.status, reply.body.toString(), reply.headers.get('x-one')], [201, '{"a":1}', 'a']);
-  assert.deepEqual(reply.connected, { address: '127.0.0.1', port, isEncrypted: true });
+  assert.deepEqual(reply.endpoint, { address: '127.0.0.1', port, isEncrypted: true });
   const [request] = seen;
   assert.deepEqual([request?.url, request?.headers.host], ['/p?q=1', `${HOST}:${port}`]);
   assert.equal(request?.socket instanceof TLSSocket && request.socket.servername, HOST);
@@ -137,22 +137,22 @@ test('a request is sent to the checked address, with the host name in SNI and in
 });
 
 test('a redirect to the metadata address is returned and not followed', async t => {
-  const bait = await trap(t);
-  const target = await receiver(t, (request, response) => {
+  const bait = await openTrap(t);
+  const target = await openReceiver(t, (request, response) => {
     const location =
       request.url === '/own' ? `http://127.0.0.1:${bait.port}/` : 'http://169.254.169.254/latest/meta-data/';
     response.writeHead(request.url === '/keep' ? 308 : 302, { location }).end();
   });
-  const outside = await open(t, { ports: [target.port, bait.port] });
-  assert.equal(expectResponse(await outside.send(`${target.url}/`)).status, 302);
-  assert.equal(expectResponse(await outside.send(`${target.url}/keep`)).status, 308);
-  assert.equal(expectResponse(await outside.send(`${target.url}/own`)).status, 302);
+  const outbound = await open(t, { ports: [target.port, bait.port] });
+  assert.equal(expectResponse(await outbound.send(`${target.url}/`)).status, 302);
+  assert.equal(expectResponse(await outbound.send(`${target.url}/keep`)).status, 308);
+  assert.equal(expectResponse(await outbound.send(`${target.url}/own`)).status, 302);
   assert.deepEqual([target.seen.length, bait.hits()], [3, 0]);
 });
 
 test('private addresses are refused in every spelling, before a connection is opened', async t => {
-  const bait = await trap(t);
-  const outside = await open(t, { ports: [] });
+  const bait = await openTrap(t);
+  const outbound = await open(t, { ports: [] });
   const spellings: ReadonlyArray<readonly [string, string]> = [
     ['127.0.0.1', 'loopback'],
     ['2130706433', 'loopback'],
@@ -185,14 +185,14 @@ test('private addresses are refused in every spelling, before a connection is op
   ];
   for (const [host, rule] of spellings) {
     const url = `https://${host}:${bait.port}/`;
-    assert.equal(summary(await outside.send(url)), `refused address_not_allowed ${rule}`, host);
-    assert.equal(summary(await outside.check(url)), `refused address_not_allowed ${rule}`, host);
+    assert.equal(summarizeFailure(await outbound.send(url)), `refused address_not_allowed ${rule}`, host);
+    assert.equal(summarizeFailure(await outbound.check(url)), `refused address_not_allowed ${rule}`, host);
   }
   assert.equal(bait.hits(), 0);
 });
 
 test('a name is refused if one of its addresses is private, at any position in the DNS response', async t => {
-  const { port, seen } = await receiver(t, (_, response) => response.end());
+  const { port, seen } = await openReceiver(t, (_, response) => response.end());
   const answers: Readonly<Record<string, readonly string[]>> = {
     'first.test': ['10.0.0.1', '127.0.0.1'],
     'last.test': ['127.0.0.1', '127.0.0.1', '10.0.0.1'],
@@ -200,7 +200,7 @@ test('a name is refused if one of its addresses is private, at any position in t
     'mapped.test': ['127.0.0.1', '::ffff:10.0.0.1'],
     'meta.test': ['127.0.0.1', '169.254.169.254'],
   };
-  const outside = await open(t, {
+  const outbound = await open(t, {
     ports: [port],
     answerer: ({ name, type }) => ({
       addresses: (answers[name] ?? []).filter(address => address.includes(':') === (type === 'AAAA')),
@@ -209,14 +209,18 @@ test('a name is refused if one of its addresses is private, at any position in t
   const rules = { 'other-family.test': 'unique_local', 'meta.test': 'metadata' } as Readonly<Record<string, string>>;
   for (const name of Object.keys(answers)) {
     const url = `https://${name}:${port}/`;
-    assert.equal(summary(await outside.send(url)), `refused address_not_allowed ${rules[name] ?? 'private'}`, name);
+    assert.equal(
+      summarizeFailure(await outbound.send(url)),
+      `refused address_not_allowed ${rules[name] ?? 'private'}`,
+      name,
+    );
   }
   assert.equal(seen.length, 0);
 });
 
 test('a call is refused if the address of the name has become private since the check, and each call resolves the name once', async t => {
-  const { port, seen } = await receiver(t, (_, response) => response.end());
-  const outside = await open(t, {
+  const { port, seen } = await openReceiver(t, (_, response) => response.end());
+  const outbound = await open(t, {
     ports: [port],
     hosts: {},
     answerer: ({ type, time }) => ({
@@ -225,54 +229,60 @@ test('a call is refused if the address of the name has become private since the 
     }),
   });
   const url = `https://${HOST}:${port}/`;
-  assert.equal(await outside.check(url), undefined);
-  assert.equal(summary(await outside.send(url)), 'refused address_not_allowed private');
-  assert.equal(expectResponse(await outside.send(url)).status, 200);
-  assert.deepEqual([outside.asked(HOST), seen.length], [3, 1]);
+  assert.equal(await outbound.check(url), undefined);
+  assert.equal(summarizeFailure(await outbound.send(url)), 'refused address_not_allowed private');
+  assert.equal(expectResponse(await outbound.send(url)).status, 200);
+  assert.deepEqual([outbound.asked(HOST), seen.length], [3, 1]);
 });
 
 test('requests to the listeners of this server are refused even inside a range that the operator opened', async t => {
-  const own = await trap(t);
+  const ownListener = await openTrap(t);
   const allow: AddressRange[] = [{ address: '127.0.0.0', prefix: 8, family: 4 }];
-  const outside = await open(t, { ports: [], allow, listeners: [{ host: '127.0.0.1', port: own.port }] });
+  const outbound = await open(t, { ports: [], allow, listeners: [{ host: '127.0.0.1', port: ownListener.port }] });
   for (const host of [HOST, '127.0.0.1', '[::ffff:127.0.0.1]'])
     assert.equal(
-      summary(await outside.send(`https://${host}:${own.port}/`)),
+      summarizeFailure(await outbound.send(`https://${host}:${ownListener.port}/`)),
       'refused address_not_allowed own_service',
     );
-  assert.equal(own.hits(), 0);
+  assert.equal(ownListener.hits(), 0);
 });
 
 test('URLs with user-info, other schemes, spaces and control characters are refused', async t => {
-  const outside = await open(t, { ports: [] });
+  const outbound = await open(t, { ports: [] });
   for (const url of [`https://user:secret@${HOST}/`, `https://@${HOST}/`, `https://user@${HOST}/`])
-    assert.equal(summary(await outside.send(url)), 'refused user_info', url);
+    assert.equal(summarizeFailure(await outbound.send(url)), 'refused user_info', url);
   for (const url of [`ftp://${HOST}/`, 'file:///etc/passwd', 'data:,x', 'javascript:1', `ws://${HOST}/`])
-    assert.equal(summary(await outside.send(url)), 'refused not_https', url);
-  const ambiguous = [
+    assert.equal(summarizeFailure(await outbound.send(url)), 'refused not_https', url);
+  const ambiguousUrls = [
     ` https://${HOST}/`,
     `https://${HOST}/\r\nx: y`,
     `https:\\\\${HOST}`,
     'https://',
     `https://${HOST}:0/`,
   ];
-  for (const url of [...ambiguous, '', `https://${HOST}/${'a'.repeat(2048)}`, 'https://a..b/', 'https://[::1%25lo]/'])
-    assert.equal(summary(await outside.send(url)), 'refused bad_url', url);
+  for (const url of [
+    ...ambiguousUrls,
+    '',
+    `https://${HOST}/${'a'.repeat(2048)}`,
+    'https://a..b/',
+    'https://[::1%25lo]/',
+  ])
+    assert.equal(summarizeFailure(await outbound.send(url)), 'refused bad_url', url);
 });
 
 test('http is allowed only to an address that the operator opened', async t => {
   const server = createHttpServer((_, response) => response.end('plain'));
   const port = await listen(t, server);
-  const outside = await open(t, { ports: [port], hosts: { [HOST]: '127.0.0.1', 'public.test': '93.184.216.34' } });
-  assert.equal(expectResponse(await outside.send(`http://${HOST}:${port}/`)).body.toString(), 'plain');
-  assert.equal(summary(await outside.send(`http://public.test:${port}/`)), 'refused not_https');
-  assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
+  const outbound = await open(t, { ports: [port], hosts: { [HOST]: '127.0.0.1', 'public.test': '93.184.216.34' } });
+  assert.equal(expectResponse(await outbound.send(`http://${HOST}:${port}/`)).body.toString(), 'plain');
+  assert.equal(summarizeFailure(await outbound.send(`http://public.test:${port}/`)), 'refused not_https');
+  assert.equal(summarizeFailure(await outbound.check('http://public.test/')), 'refused not_https');
 });
 
 test('headers that would inject other headers or control the connection are refused', async t => {
-  const { port, seen, url } = await receiver(t, (_, response) => response.end());
-  const outside = await open(t, { ports: [port] });
-  const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
+  const { port, seen, url } = await openReceiver(t, (_, response) => response.end());
+  const outbound = await open(t, { ports: [port] });
+  const badHeaders: ReadonlyArray<Readonly<Record<string, string>>> = [
     { 'x-a': 'b\r\nx-c: d' },
     { 'x-a': 'b\nx-c: d' },
     { 'x-a': '\u0000' },
@@ -284,35 +294,39 @@ test('headers that would inject other headers or control the connection are refu
     ),
     { 'x-a': '1', 'X-A': '2' },
   ];
-  for (const headers of bad)
-    assert.equal(summary(await outside.send(url, { headers })), 'refused bad_header', JSON.stringify(headers));
+  for (const headers of badHeaders)
+    assert.equal(
+      summarizeFailure(await outbound.send(url, { headers })),
+      'refused bad_header',
+      JSON.stringify(headers),
+    );
   const many = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`x-${at}`, '1']));
-  assert.equal(summary(await outside.send(url, { headers: many })), 'refused too_many_headers');
+  assert.equal(summarizeFailure(await outbound.send(url, { headers: many })), 'refused too_many_headers');
   assert.equal(
-    summary(await outside.send(url, { headers: { 'x-a': 'a'.repeat(40_000) } })),
+    summarizeFailure(await outbound.send(url, { headers: { 'x-a': 'a'.repeat(40_000) } })),
     'refused too_many_headers',
   );
   for (const method of ['CONNECT', 'TRACE', 'get', 'GET /x HTTP/1.1\r\n'])
-    assert.equal(summary(await outside.send(url, { method })), 'refused bad_method', method);
+    assert.equal(summarizeFailure(await outbound.send(url, { method })), 'refused bad_method', method);
   assert.equal(seen.length, 0);
 });
 
 test('a compressed response is refused, and none of it is read', async t => {
-  const { port, url } = await receiver(t, (request, response) => {
+  const { port, url } = await openReceiver(t, (request, response) => {
     const name = request.url === '/transfer' ? 'transfer-encoding' : 'content-encoding';
     // The body never arrives, so a call that reads any of it would time out.
     response.writeHead(200, { [name]: request.url === '/transfer' ? 'gzip, chunked' : 'gzip' }).flushHeaders();
   });
-  const outside = await open(t, { ports: [port] });
+  const outbound = await open(t, { ports: [port] });
   for (const path of ['/', '/transfer']) {
-    const result = failed(await outside.send(`${url}${path}`));
+    const result = expectFailure(await outbound.send(`${url}${path}`));
     assert.deepEqual([result.phase, result.reason, result.status], ['unknown', 'answer_encoded', 200], path);
   }
 });
 
 test('a response that is larger than allowed is aborted, with or without a declared length', async t => {
   let writtenBytes = 0;
-  const { port, url } = await receiver(t, (request, response) => {
+  const { port, url } = await openReceiver(t, (request, response) => {
     if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
     const part = Buffer.alloc(16 * 1024);
     const more = (): void => {
@@ -324,9 +338,9 @@ test('a response that is larger than allowed is aborted, with or without a decla
     response.on('drain', more);
     more();
   });
-  const outside = await open(t, { ports: [port] });
-  assert.equal(summary(await outside.send(`${url}/long`)), 'unknown answer_too_large');
-  assert.equal(summary(await outside.send(`${url}/endless`)), 'unknown answer_too_large');
+  const outbound = await open(t, { ports: [port] });
+  assert.equal(summarizeFailure(await outbound.send(`${url}/long`)), 'unknown answer_too_large');
+  assert.equal(summarizeFailure(await outbound.send(`${url}/endless`)), 'unknown answer_too_large');
   assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were accepted`);
 });
 
@@ -337,15 +351,15 @@ test('a response with endless or too many headers, or with endless interim respo
   };
   for (const [reason, speak] of Object.entries(floods)) {
     const { port, url } = await openRawServer(t, speak);
-    const outside = await open(t, { ports: [port] });
-    assert.equal(summary(await outside.send(url)), `unknown ${reason}`);
+    const outbound = await open(t, { ports: [port] });
+    assert.equal(summarizeFailure(await outbound.send(url)), `unknown ${reason}`);
   }
   const many = 'x: y\r\n'.repeat(101);
   const { port, url } = await openRawServer(t, socket =>
     socket.end(`HTTP/1.1 200 OK\r\n${many}content-length: 0\r\n\r\n`),
   );
-  const outside = await open(t, { ports: [port] });
-  assert.equal(summary(await outside.send(url)), 'unknown answer_head_too_large');
+  const outbound = await open(t, { ports: [port] });
+  assert.equal(summarizeFailure(await outbound.send(url)), 'unknown answer_head_too_large');
 });
 
 test('a response that is still arriving byte by byte at the deadline of the call is aborted', async t => {
@@ -356,14 +370,14 @@ test('a response that is still arriving byte by byte at the deadline of the call
       const dripTimer = setInterval(() => socket.write(head === '' ? 'H' : 'x'), 20);
       socket.once('close', () => clearInterval(dripTimer));
     });
-    const outside = await open(t, { ports: [port] });
-    const result = await outside.send(url, { deadlineMs: 700 });
-    assert.match(summary(result), head === '' ? /^unknown (timed_out|bad_answer)$/ : /^unknown timed_out$/);
+    const outbound = await open(t, { ports: [port] });
+    const result = await outbound.send(url, { deadlineMs: 700 });
+    assert.match(summarizeFailure(result), head === '' ? /^unknown (timed_out|bad_answer)$/ : /^unknown timed_out$/);
   }
 });
 
 test('a response that is truncated or is not HTTP makes the call fail with an unknown effect', async t => {
-  const spoken: ReadonlyArray<readonly [string, string]> = [
+  const malformedResponses: ReadonlyArray<readonly [string, string]> = [
     ['', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab', 'closed_early'],
@@ -371,64 +385,73 @@ test('a response that is truncated or is not HTTP makes the call fail with an un
     ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', 'closed_early|bad_answer'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 'bad_answer'],
   ];
-  for (const [text, reason] of spoken) {
+  for (const [text, reason] of malformedResponses) {
     const { port, url } = await openRawServer(t, socket => socket.end(text));
-    const outside = await open(t, { ports: [port] });
-    assert.match(summary(await outside.send(url)), new RegExp(`^unknown (${reason})$`), JSON.stringify(text));
+    const outbound = await open(t, { ports: [port] });
+    assert.match(summarizeFailure(await outbound.send(url)), new RegExp(`^unknown (${reason})$`), JSON.stringify(text));
   }
 });
 
 test('no part of the request is sent to a host that closes the connection, is silent or has an invalid certificate', async t => {
-  const closed = await trap(t);
-  const silent = await listen(
+  const closingServer = await openTrap(t);
+  const silentPort = await listen(
     t,
     createTcpServer(() => {}),
   );
-  const other = await receiver(t, (_, response) => response.end(), authority.issue('other.test'));
-  const expired = await receiver(t, (_, response) => response.end(), authority.issue(HOST, { from: -9, to: -2 }));
-  const foreign = await receiver(t, (_, response) => response.end(), makeAuthority('Somebody').issue(HOST));
-  const ports = [closed.port, silent, other.port, expired.port, foreign.port];
-  const outside = await open(t, { ports, limits: { connectMs: 1000 } });
-  const to = async (port: number): Promise<string> => summary(await outside.send(`https://${HOST}:${port}/`));
-  assert.match(await to(closed.port), /^not_sent (tls_failed|connect_failed)$/);
-  assert.equal(await to(silent), 'not_sent connect_timed_out');
-  for (const { port } of [other, expired, foreign]) assert.equal(await to(port), 'not_sent certificate_refused');
-  assert.equal(summary(await outside.send('https://nowhere.test/')), 'not_sent name_not_resolved');
-  assert.deepEqual([other.seen.length, expired.seen.length, foreign.seen.length], [0, 0, 0]);
+  const otherReceiver = await openReceiver(t, (_, response) => response.end(), authority.issue('other.test'));
+  const expiredReceiver = await openReceiver(
+    t,
+    (_, response) => response.end(),
+    authority.issue(HOST, { from: -9, to: -2 }),
+  );
+  const foreignReceiver = await openReceiver(t, (_, response) => response.end(), makeAuthority('Somebody').issue(HOST));
+  const ports = [closingServer.port, silentPort, otherReceiver.port, expiredReceiver.port, foreignReceiver.port];
+  const outbound = await open(t, { ports, limits: { connectMs: 1000 } });
+  const sendTo = async (port: number): Promise<string> =>
+    summarizeFailure(await outbound.send(`https://${HOST}:${port}/`));
+  assert.match(await sendTo(closingServer.port), /^not_sent (tls_failed|connect_failed)$/);
+  assert.equal(await sendTo(silentPort), 'not_sent connect_timed_out');
+  for (const { port } of [otherReceiver, expiredReceiver, foreignReceiver])
+    assert.equal(await sendTo(port), 'not_sent certificate_refused');
+  assert.equal(summarizeFailure(await outbound.send('https://nowhere.test/')), 'not_sent name_not_resolved');
+  assert.deepEqual([otherReceiver.seen.length, expiredReceiver.seen.length, foreignReceiver.seen.length], [0, 0, 0]);
 });
 
 test('a cancelled call ends, and reports whether its request was already sent', async t => {
-  const { port, url, seen } = await receiver(t, () => cancel.abort(new Error('enough')));
-  const cancel = new AbortController();
-  const outside = await open(t, { ports: [port] });
-  assert.equal(summary(await outside.send(url, {}, AbortSignal.abort(new Error('before')))), 'not_sent cancelled');
-  assert.equal(summary(await outside.send(url, {}, cancel.signal)), 'unknown cancelled');
+  const { port, url, seen } = await openReceiver(t, () => abortController.abort(new Error('enough')));
+  const abortController = new AbortController();
+  const outbound = await open(t, { ports: [port] });
+  assert.equal(
+    summarizeFailure(await outbound.send(url, {}, AbortSignal.abort(new Error('before')))),
+    'not_sent cancelled',
+  );
+  assert.equal(summarizeFailure(await outbound.send(url, {}, abortController.signal)), 'unknown cancelled');
   assert.equal(seen.length, 1);
 });
 
 test('no failure reveals an address, a port or a system error', async t => {
-  const outside = await open(t, { ports: [], hosts: { 'inner.test': '10.1.2.3' } });
+  const outbound = await open(t, { ports: [], hosts: { 'inner.test': '10.1.2.3' } });
   for (const url of ['https://inner.test:8443/', 'https://nowhere.test/', 'https://user:pw@inner.test/']) {
-    const { message } = failed(await outside.send(url));
+    const { message } = expectFailure(await outbound.send(url));
     assert.doesNotMatch(message, /10\.1\.2\.3|8443|ECONN|ENOTFOUND|pw/, message);
   }
 });
 
 test('requests do not use a proxy from the environment', async t => {
-  const bait = await trap(t);
-  const { port, url } = await receiver(t, (_, response) => response.end('direct'));
+  const bait = await openTrap(t);
+  const { port, url } = await openReceiver(t, (_, response) => response.end('direct'));
   const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
-  const before = names.map(name => process.env[name]);
+  const valuesBefore = names.map(name => process.env[name]);
   t.after(() => {
     for (const [at, name] of names.entries()) {
-      const value = before[at];
+      const value = valuesBefore[at];
       if (value === undefined) delete process.env[name];
       else process.env[name] = value;
     }
   });
   for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : `http://127.0.0.1:${bait.port}`;
-  const outside = await open(t, { ports: [port] });
-  assert.equal(expectResponse(await outside.send(url)).body.toString(), 'direct');
+  const outbound = await open(t, { ports: [port] });
+  assert.equal(expectResponse(await outbound.send(url)).body.toString(), 'direct');
   assert.equal(bait.hits(), 0);
 });
 

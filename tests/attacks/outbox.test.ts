@@ -16,15 +16,15 @@ const server = await startServer({ clock: 'test' });
 const readMailsAs = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
 
 test('only the first account can read the outbox, and only after a recent step-up, and each read is recorded', async () => {
-  const ada = await Person.owner(server, 'ada@example.com');
+  const ada = await Person.setUpOwner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
-  const other = await joinApplication(server, ada, 'owner@example.com', 'owner');
+  const otherOwner = await joinApplication(server, ada, 'owner@example.com', 'owner');
   await invite(server, ada, 'late@example.com', 'viewer');
 
-  const refused = await readMailsAs(other.person);
-  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
-  assert.ok(!refused.text.includes('late@example.com'));
-  assert.equal((await other.person.get<CurrentAccount>('/v1/account')).body.isOperator, undefined);
+  const refusal = await readMailsAs(otherOwner.person);
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
+  assert.ok(!refusal.text.includes('late@example.com'));
+  assert.equal((await otherOwner.person.get<CurrentAccount>('/v1/account')).body.isOperator, undefined);
   assert.equal((await ada.get<CurrentAccount>('/v1/account')).body.isOperator, true);
 
   await server.advance(STEP_UP_ENDS_MS);

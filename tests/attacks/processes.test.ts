@@ -8,9 +8,9 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
 import { encodersOf } from '../harness/encoders.ts';
 import { openPages } from '../harness/pages.ts';
-import { replaysOf } from '../harness/recordings.ts';
+import { listReplays } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
-import { browserOf, processesOf } from '../harness/session-processes.ts';
+import { browserProcessOf, processesOf } from '../harness/session-processes.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
 
 /** Length of the recording, long enough to keep ffmpeg busy. */
@@ -69,9 +69,9 @@ function readEncoderFacts(): EncoderFacts | undefined {
 function readFactsWhileStopped(pid: number): EncoderFacts | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
-    const found = { ...readFacts(pid), root: readdirSync(`/proc/${pid}/root/`) };
+    const facts = { ...readFacts(pid), root: readdirSync(`/proc/${pid}/root/`) };
     process.kill(pid, 'SIGCONT');
-    return found;
+    return facts;
   } catch {
     return undefined;
   }
@@ -84,8 +84,8 @@ function readFactsWhileStopped(pid: number): EncoderFacts | undefined {
 async function waitForEncoder(isAtWork: () => boolean): Promise<EncoderFacts | undefined> {
   const deadline = performance.now() + WITHIN_MS;
   while (isAtWork() && performance.now() < deadline) {
-    const found = readEncoderFacts();
-    if (found) return found;
+    const facts = readEncoderFacts();
+    if (facts) return facts;
     await setImmediate();
   }
   return undefined;
@@ -96,12 +96,12 @@ test('ffmpeg runs without access to files, network or privileges of the server',
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/moving` }, page);
-  const begun = join(server.dataDir, 'recordings', id, '0');
-  await eventually('the page to be recorded', () => existsSync(begun));
+  const pageFolder = join(server.dataDir, 'recordings', id, '0');
+  await eventually('the page to be recorded', () => existsSync(pageFolder));
   await setTimeout(RECORDED_MS);
-  const looking = waitForEncoder(() => existsSync(begun));
+  const encoderFacts = waitForEncoder(() => existsSync(pageFolder));
   await server.release(id);
-  const [ffmpeg] = await Promise.all([looking, replaysOf(server, id)]); // Reading the replays starts ffmpeg.
+  const [ffmpeg] = await Promise.all([encoderFacts, listReplays(server, id)]); // Reading the replays starts ffmpeg.
   assert.notEqual(ffmpeg?.uid, process.getuid?.() === 0 ? 0 : undefined);
   assert.deepEqual([ffmpeg?.noNewPrivileges, ffmpeg?.seccomp], [true, SECCOMP_FILTER]);
   assert.match(ffmpeg?.capabilities ?? '', /^0+$/);
@@ -141,16 +141,16 @@ test('every browser process runs with no_new_privs and the seccomp filter, and r
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: pages.a }, page);
-  const wanted = ['browser', 'zygote', 'gpu-process', 'network.mojom.NetworkService', 'renderer'];
+  const expectedKinds = ['browser', 'zygote', 'gpu-process', 'network.mojom.NetworkService', 'renderer'];
   const all = await eventually(
-    `${wanted}, and all renderers also under the filter of Chromium`,
+    `${expectedKinds}, and all renderers also under the filter of Chromium`,
     () => processesOf(id).flatMap(({ pid }) => kindAndFacts(pid)),
     found => {
       for (const [kind, { noNewPrivileges, seccomp }] of found)
         assert.deepEqual([noNewPrivileges, seccomp], [true, SECCOMP_FILTER], kind);
       // A renderer that has just started does not have Chromium's own filter yet.
       return (
-        wanted.every(kind => found.some(([one]) => one === kind)) &&
+        expectedKinds.every(kind => found.some(([one]) => one === kind)) &&
         found.every(([kind, { filters }]) => kind !== 'renderer' || filters > 1)
       );
     },
@@ -178,7 +178,7 @@ test('only the egress proxy listens in the network namespace of a browser, so th
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.send('Browser.getVersion');
-  const { pid, command } = browserOf(id);
+  const { pid, command } = browserProcessOf(id);
   const [, proxy] = /--proxy-server=(?:http:\/\/)?(127\.0\.0\.1:\d+)/.exec(command) ?? [];
   assert.notEqual(networkOf(pid), networkOf('self'));
   assert.deepEqual(listeningIn(pid), [proxy]);

@@ -5,30 +5,30 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { startServer } from '../harness/server.ts';
 
-const FLOOD = 3_000;
-const AT_ONCE = 50;
+const FLOOD_REQUESTS = 3_000;
+const REQUESTS_AT_ONCE = 50;
 
 const server = await startServer({
   env: { BERTH_SLOTS: '0', BERTH_READS_PER_MINUTE: undefined, BERTH_WRITES_PER_MINUTE: undefined },
 });
 
-const statusesOf = async (count: number, key: () => string): Promise<Map<number, number>> => {
+const countStatuses = async (count: number, key: () => string): Promise<Map<number, number>> => {
   const statuses: number[] = [];
   const send = async (): Promise<void> => {
     while (statuses.length < count) statuses.push((await server.api('GET', '/v1/projects', { key: key() })).status);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, send));
-  const counted = Map.groupBy(statuses, status => status);
-  return new Map([...counted].map(([status, those]) => [status, those.length]));
+  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, send));
+  const statusGroups = Map.groupBy(statuses, status => status);
+  return new Map([...statusGroups].map(([status, those]) => [status, those.length]));
 };
 
 test('a flood of requests with one key is refused, and another key of the same application is served', async () => {
   const made = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const { key }: { key: string } = JSON.parse(made.stdout);
-  const flood = statusesOf(FLOOD, () => key);
-  const others: number[] = [];
-  for (let asked = 0; asked < 100; asked++) others.push((await server.api('GET', '/v1/projects')).status);
-  assert.deepEqual([...new Set(others)], [200]);
+  const flood = countStatuses(FLOOD_REQUESTS, () => key);
+  const otherStatuses: number[] = [];
+  for (let count = 0; count < 100; count++) otherStatuses.push((await server.api('GET', '/v1/projects')).status);
+  assert.deepEqual([...new Set(otherStatuses)], [200]);
   const statuses = await flood;
   assert.ok((statuses.get(200) ?? 0) >= 600, JSON.stringify([...statuses]));
   assert.ok((statuses.get(429) ?? 0) > 0, JSON.stringify([...statuses]));
@@ -36,7 +36,7 @@ test('a flood of requests with one key is refused, and another key of the same a
 });
 
 test('every wrong credential in a flood gets the response 401, and these requests do not count against a valid key', async () => {
-  const wrong = () => `bak_${randomBytes(32).toString('base64url')}000000`;
-  assert.deepEqual([...(await statusesOf(FLOOD, wrong)).keys()], [401]);
+  const createWrongKey = () => `bak_${randomBytes(32).toString('base64url')}000000`;
+  assert.deepEqual([...(await countStatuses(FLOOD_REQUESTS, createWrongKey)).keys()], [401]);
   assert.equal((await server.api('GET', '/v1/projects')).status, 200);
 });

@@ -10,9 +10,9 @@ import { MANAGE_TOKENS_SCOPE, TOKEN_SCOPES, type TokenScope } from '../../contra
 import type { Checkout, Quote } from '../../contract/topups.ts';
 import type { WebhookDelivery } from '../../contract/webhooks.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -20,7 +20,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 import { createWebhook, sendTestEvent, waitForDelivery, webhooksPath } from '../harness/webhooks.ts';
 
 const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations', 'Consumers'];
-const TABLE = OPERATION_IDS.filter(id => {
+const TESTED_OPERATIONS = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return TABLE_TAGS.includes(tag) && (credential === 'account' || credential === 'human');
 });
@@ -51,8 +51,8 @@ const server = await startServer({
   },
 });
 const { applicationId } = server;
-const token = await ownerToken(server);
-const owner = await Owner.of(server);
+const token = await createOwnerToken(server);
+const owner = await Owner.open(server);
 await liftLimits(server);
 
 type Who = Role | 'no member';
@@ -60,30 +60,33 @@ const people = new Map<Who, Person>();
 /** One token per person, with every scope in `SCOPES`. */
 const tokens = new Map<Who, string>();
 /** The owner's tokens, with one scope each. */
-const narrow = new Map<TokenScope, string>();
-let elsewhere = '';
-let made = 0;
+const narrowTokens = new Map<TokenScope, string>();
+let foreignToken = '';
+let resourceCount = 0;
 
 before(async () => {
-  people.set('owner', await Person.owner(server));
+  people.set('owner', await Person.setUpOwner(server));
   for (const role of ROLES.filter(one => one !== 'owner'))
     people.set(role, await registerOtherPerson(server, `${role}@example.com`, role));
   people.set('no member', await registerOtherPerson(server, 'nobody@example.com'));
   for (const [who, person] of people) {
     await stepUp(person);
-    tokens.set(who, await issued(person, { scopes: SCOPES }));
+    tokens.set(who, await issueToken(person, { scopes: SCOPES }));
   }
-  for (const scope of SCOPES) narrow.set(scope, await issued(personOf('owner'), { scopes: [scope] }));
-  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  elsewhere = await issued(personOf('owner'), {
+  for (const scope of SCOPES) narrowTokens.set(scope, await issueToken(personOf('owner'), { scopes: [scope] }));
+  const otherApplication = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  foreignToken = await issueToken(personOf('owner'), {
     scopes: SCOPES,
-    applicationIds: [other.body.id],
+    applicationIds: [otherApplication.body.id],
   });
 });
 
 const personOf = (who: Who): Person => people.get(who) ?? assert.fail(who);
 
-async function issued(person: Person, fields: object): Promise<string> {
+async function issueToken(person: Person, fields: object): Promise<string> {
   const { status, body, text } = await person.post<{ token: string }>('/v1/account/tokens', { name: 'x', ...fields });
   assert.equal(status, 201, text);
   return body.token;
@@ -96,14 +99,14 @@ type Resource = Readonly<Record<string, string>>;
 /** Functions that create the resource of an operation, and return its path variables. Each key is the start of a path. */
 const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
-    const name = `orders.n${++made}`;
+    const name = `orders.n${++resourceCount}`;
     const { status, text } = await owner.configure(name, cancelOrderOperation(upstream));
     assert.equal(status, 201, text);
     if (id === 'withdrawOperation') await owner.send('POST', `operations/${name}/publish`);
     return { id: name };
   },
   '/v1/applications/{appId}/credentials/{': async () => {
-    const name = `shop-${++made}`;
+    const name = `shop-${++resourceCount}`;
     assert.equal((await owner.writeCredential(name, CREDENTIAL)).status, 201);
     const rotated = await owner.writeCredential(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
     assert.equal(rotated.status, 200, rotated.text);
@@ -122,10 +125,10 @@ const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>
     assert.ok(status === 200 || status === 201, text);
     return { providerId: 'acme' };
   },
-  '/v1/applications/{appId}/invocations/{': async () => ({ id: await called() }),
+  '/v1/applications/{appId}/invocations/{': async () => ({ id: await invokeOnce() }),
   [`${CHECKOUTS}/{`]: async () => {
-    const body = await order();
-    const key = { 'idempotency-key': `order ${++made}` };
+    const body = await createOrderBody();
+    const key = { 'idempotency-key': `order ${++resourceCount}` };
     const result = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
     assert.equal(result.status, 201, result.text);
     return { id: result.body.id };
@@ -134,10 +137,10 @@ const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>
 
 let invocation: Promise<string> | undefined;
 /** Returns the id of an invocation that can be read any number of times. */
-function called(): Promise<string> {
+function invokeOnce(): Promise<string> {
   invocation ??= (async () => {
     await owner.publish('orders.called', cancelOrderOperation(upstream));
-    const { key } = await keyWith(server, { grants: [{ operationId: 'orders.called' }] });
+    const { key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.called' }] });
     const headers = { 'idempotency-key': 'the role table' };
     const { status, body, text } = await invoke(server, key, 'orders.called', { orderId: '1' }, { headers });
     assert.equal(status, 200, text);
@@ -146,21 +149,21 @@ function called(): Promise<string> {
   return invocation;
 }
 
-async function order(): Promise<object> {
+async function createOrderBody(): Promise<object> {
   const { body } = await personOf('owner').get<Quote>(`/v1/topups/applications/${applicationId}/quote`);
   return { applicationId, packId: 'p50', quoteId: body.quoteId };
 }
 
 /** Operation -> a valid body. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
-  configureOperation: () => cancelOrderOperation(upstream, { title: `Title ${++made}` }),
+  configureOperation: () => cancelOrderOperation(upstream, { title: `Title ${++resourceCount}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
-  openCheckout: order,
+  openCheckout: createOrderBody,
   writeConsumerProvider: () => PROVIDER,
   replaceAutoTopUp: () => ({ ...Object(operation('replaceAutoTopUp').bodyExample), applicationId }),
 };
 
-async function resourceOf(id: OperationId): Promise<Resource> {
+async function createResource(id: OperationId): Promise<Resource> {
   const { path } = operation(id);
   const rest = path.replace('{appId}', '');
   if (!rest.includes('{')) return {};
@@ -183,9 +186,9 @@ async function tidyUp(): Promise<void> {
 
 // ---- the table -------------------------------------------------------------------------------------------------------
 
-type Bearer = Person | string;
+type Caller = Person | string;
 
-async function ask(id: OperationId, by: Bearer, resource: Resource): Promise<number> {
+async function ask(id: OperationId, by: Caller, resource: Resource): Promise<number> {
   const { method, path: pattern, bodyExample, body: schema } = operation(id);
   const values: Resource = { appId: applicationId, ...resource };
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
@@ -197,7 +200,7 @@ async function ask(id: OperationId, by: Bearer, resource: Resource): Promise<num
       assert.fail(`${id} has no example of a body in the contract; add a body to BODIES`)));
   const headers = {
     ...(typeof by === 'string' ? { authorization: `Bearer ${by}` } : by.headers),
-    ...(method === 'POST' ? { 'idempotency-key': `cell ${++made}` } : {}),
+    ...(method === 'POST' ? { 'idempotency-key': `cell ${++resourceCount}` } : {}),
     ...(method === 'PUT' || method === 'PATCH' || method === 'DELETE' ? { 'if-match': '*' } : {}),
   };
   return (await server.api(method, path + query, { key: null, headers, body })).status;
@@ -209,9 +212,9 @@ async function ask(id: OperationId, by: Bearer, resource: Resource): Promise<num
  */
 function roleOf(id: OperationId): Role {
   const { description, isWrite } = operation(id);
-  const named = /Requires the role (\w+)/.exec(description)?.[1];
-  const role = ROLES.find(one => one === named);
-  assert.equal(role, named, `the description of ${id} names an unknown role`);
+  const namedRole = /Requires the role (\w+)/.exec(description)?.[1];
+  const role = ROLES.find(one => one === namedRole);
+  assert.equal(role, namedRole, `the description of ${id} names an unknown role`);
   assert.ok(role || !isWrite, `the description of ${id}, which is not a read, must name a role`);
   return role ?? 'viewer';
 }
@@ -220,26 +223,37 @@ const isForPeople = (id: OperationId): boolean => operation(id).credential === '
 const isPermitted = (id: OperationId, status: number): boolean =>
   status === (PERMITTED_STATUSES[id] ?? (status < 300 ? status : 0));
 
-for (const id of TABLE)
+for (const id of TESTED_OPERATIONS)
   test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
     const minRole = roleOf(id);
-    const untouched = await resourceOf(id);
+    const unusedResource = await createResource(id);
     for (const who of [...ROLES, 'no member'] as const) {
       const may = who !== 'no member' && isAtLeast(who, minRole);
-      const refusal = who === 'no member' ? 404 : 403;
-      const byCookie = await ask(id, personOf(who), may ? await resourceOf(id) : untouched);
-      assert.ok(may ? isPermitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);
-      const byToken = await ask(id, tokens.get(who) ?? '', may && !isForPeople(id) ? await resourceOf(id) : untouched);
-      if (isForPeople(id)) assert.ok([401, 403, 404].includes(byToken), `${who} with a token: ${byToken}`);
-      else assert.ok(may ? isPermitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
+      const refusalStatus = who === 'no member' ? 404 : 403;
+      const cookieStatus = await ask(id, personOf(who), may ? await createResource(id) : unusedResource);
+      assert.ok(
+        may ? isPermitted(id, cookieStatus) : cookieStatus === refusalStatus,
+        `${who} with a cookie: ${cookieStatus}`,
+      );
+      const tokenStatus = await ask(
+        id,
+        tokens.get(who) ?? '',
+        may && !isForPeople(id) ? await createResource(id) : unusedResource,
+      );
+      if (isForPeople(id)) assert.ok([401, 403, 404].includes(tokenStatus), `${who} with a token: ${tokenStatus}`);
+      else
+        assert.ok(
+          may ? isPermitted(id, tokenStatus) : tokenStatus === refusalStatus,
+          `${who} with a token: ${tokenStatus}`,
+        );
     }
     if (isForPeople(id)) return;
     const { scopes = assert.fail(`${id} accepts tokens, but the contract specifies no scope for it`) } = operation(id);
-    const live = await resourceOf(id);
-    assert.equal(await ask(id, elsewhere, live), 404, 'a token for another application');
-    for (const [scope, narrowed] of narrow) {
+    const live = await createResource(id);
+    assert.equal(await ask(id, foreignToken, live), 404, 'a token for another application');
+    for (const [scope, narrowed] of narrowTokens) {
       const may = scopes.includes(scope);
-      const status = await ask(id, narrowed, may ? await resourceOf(id) : live);
+      const status = await ask(id, narrowed, may ? await createResource(id) : live);
       assert.ok(may ? isPermitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
     }
     await tidyUp();

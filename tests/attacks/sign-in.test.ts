@@ -5,7 +5,7 @@ import { Secret as Seed, TOTP } from 'otpauth';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { PasskeyChallenge, TotpSecret } from '../../contract/sign-in.ts';
 import { Authenticator, type Forgery } from '../harness/authenticator.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { invite, register } from '../harness/members.ts';
 import { PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -20,7 +20,7 @@ const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: 
 let ada: Person;
 
 before(async () => {
-  ada = await Person.owner(server, EMAIL);
+  ada = await Person.setUpOwner(server, EMAIL);
 });
 
 const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
@@ -38,10 +38,10 @@ for (const [what, headers] of [
     const written = await ada.send('POST', path, '{"name":"evil"}', { 'content-type': 'application/json', ...headers });
     assert.ok([403, 415].includes(written.status), written.text);
     const login = { email: EMAIL, password: PASSWORD };
-    const signedIn = await new Person(server).send('POST', '/v1/sign-in/password', JSON.stringify(login), {
+    const signInResponse = await new Person(server).send('POST', '/v1/sign-in/password', JSON.stringify(login), {
       ...{ 'content-type': 'application/json', ...headers },
     });
-    assert.ok([403, 415].includes(signedIn.status), signedIn.text);
+    assert.ok([403, 415].includes(signInResponse.status), signInResponse.text);
     const listed = await ada.get<{ data: Array<{ name: string }> }>(path);
     assert.ok(!listed.body.data.some(({ name }) => name === 'evil'));
   });
@@ -53,9 +53,9 @@ test('a write request with the cookie but without an Origin header is refused', 
 
 test('the cookie does not work as a bearer credential, and tokens cannot use operations for signed-in persons', async () => {
   const secret = ada.cookie?.split('=')[1] ?? '';
-  const asBearer = await server.api('GET', '/v1/account', { key: secret });
-  assert.deepEqual([asBearer.status, codeOf(asBearer)], [401, 'invalid_credentials']);
-  const token = await ownerToken(server);
+  const bearerResponse = await server.api('GET', '/v1/account', { key: secret });
+  assert.deepEqual([bearerResponse.status, codeOf(bearerResponse)], [401, 'invalid_credentials']);
+  const token = await createOwnerToken(server);
   for (const [method, path] of [
     ['GET', '/v1/account/sessions'],
     ['POST', '/v1/account/step-up'],
@@ -65,35 +65,35 @@ test('the cookie does not work as a bearer credential, and tokens cannot use ope
     const result = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
     assert.deepEqual([result.status, codeOf(result)], [401, 'invalid_credentials'], `${method} ${path}`);
   }
-  const browsers = await ada.get('/v1/browsers/sessions');
-  assert.equal(browsers.status, 401);
+  const sessionsResponse = await ada.get('/v1/browsers/sessions');
+  assert.equal(sessionsResponse.status, 401);
 });
 
 test('a cookie that was set before the sign-in is refused', async () => {
   const victim = new Person(server);
   victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
-  const planted = victim.cookie;
+  const plantedCookie = victim.cookie;
   await victim.signIn(EMAIL);
-  assert.notEqual(victim.cookie, planted);
-  victim.cookie = planted;
+  assert.notEqual(victim.cookie, plantedCookie);
+  victim.cookie = plantedCookie;
   assert.equal((await victim.get('/v1/account')).status, 401);
 });
 
 test('a step-up replaces the cookie, and the old cookie is refused at once', async () => {
   const person = new Person(server);
   await person.signIn(EMAIL);
-  const before = person.cookie;
+  const oldCookie = person.cookie;
   assert.equal((await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD })).status, 200);
-  person.cookie = before;
+  person.cookie = oldCookie;
   assert.equal((await person.get('/v1/account')).status, 401);
 });
 
 test('after ten wrong passwords from one client address, even the right password is refused from this address for ten minutes', async () => {
   const person = new Person(server);
   for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
-  const refused = await person.signIn(EMAIL);
-  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
-  assert.ok(Number(refused.headers['retry-after']) > 0);
+  const refusal = await person.signIn(EMAIL);
+  assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
+  assert.ok(Number(refusal.headers['retry-after']) > 0);
   await server.advance(10 * MINUTE_MS);
   assert.equal((await person.signIn(EMAIL)).status, 200);
 });
@@ -103,11 +103,11 @@ test('after fifty wrong passwords from one client address, for any accounts, the
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
   for (let of = 0; of < 5; of += 1)
     for (let time = 0; time < 10; time += 1) {
-      const refused = await attempt(`nobody-${of}@example.com`, 'a guess', '198.51.100.50');
-      assert.deepEqual([refused.status, codeOf(refused)], [401, 'sign_in_failed']);
+      const refusal = await attempt(`nobody-${of}@example.com`, 'a guess', '198.51.100.50');
+      assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'sign_in_failed']);
     }
-  const refused = await attempt(EMAIL, PASSWORD, '198.51.100.50');
-  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+  const refusal = await attempt(EMAIL, PASSWORD, '198.51.100.50');
+  assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
   assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.51')).status, 200, 'from another address');
   await server.advance(10 * MINUTE_MS);
   assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.50')).status, 200);
@@ -119,8 +119,8 @@ test('a stolen cookie allows ten wrong passwords in ten minutes, and then even t
   thief.cookie = ada.cookie;
   const prove = (password: string) => thief.post('/v1/account/step-up', { method: 'password', password });
   for (let time = 0; time < 10; time += 1) assert.equal(codeOf(await prove(`wrong ${time}`)), 'sign_in_failed');
-  const refused = await prove(PASSWORD);
-  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+  const refusal = await prove(PASSWORD);
+  assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
   await server.advance(10 * MINUTE_MS);
   assert.equal((await prove(PASSWORD)).status, 200);
 });
@@ -131,19 +131,19 @@ test('five wrong authenticator codes end the sign-in that required the code', as
   const bob = await register(server, await invite(server, ada, email, 'viewer'), email);
   const { secret } = (await bob.post<TotpSecret>('/v1/account/totp')).body;
   const app = new TOTP({ secret: Seed.fromBase32(secret) });
-  const codeNow = (): string => app.generate({ timestamp: server.now().getTime() });
-  assert.equal((await bob.post('/v1/account/totp/confirm', { code: codeNow() })).status, 200);
+  const currentCode = (): string => app.generate({ timestamp: server.now().getTime() });
+  assert.equal((await bob.post('/v1/account/totp/confirm', { code: currentCode() })).status, 200);
   await server.advance(MINUTE_MS);
-  const begin = async () => {
+  const beginSignIn = async () => {
     const { ticket } = (await new Person(server).signIn(email)).body as unknown as { ticket: string };
     return (code: string) => new Person(server).post('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
   };
-  const give = await begin();
-  const wrong = codeNow() === '000000' ? '111111' : '000000';
-  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await give(wrong)), 'sign_in_failed');
-  assert.equal(codeOf(await give(codeNow())), 'sign_in_failed');
-  const again = await begin();
-  assert.equal((await again(codeNow())).status, 200, 'the same code, in a new sign-in');
+  const sendCode = await beginSignIn();
+  const wrong = currentCode() === '000000' ? '111111' : '000000';
+  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await sendCode(wrong)), 'sign_in_failed');
+  assert.equal(codeOf(await sendCode(currentCode())), 'sign_in_failed');
+  const sendSecondCode = await beginSignIn();
+  assert.equal((await sendSecondCode(currentCode())).status, 200, 'the same code, in a new sign-in');
 });
 
 test('five wrong attempts invalidate a code sent by e-mail', async () => {
@@ -207,9 +207,9 @@ test('a password attempt that was refused because the queue was full does not co
   const guess = (address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
   // Two passwords are checked at a time, and up to 32 wait.
-  const crowd = Array.from({ length: 48 }, (_, at) => guess(`192.0.2.${at + 1}`));
+  const otherGuesses = Array.from({ length: 48 }, (_, at) => guess(`192.0.2.${at + 1}`));
   const guesses = await Promise.all(Array.from({ length: 10 }, () => guess('198.51.100.1')));
-  await Promise.all(crowd);
+  await Promise.all(otherGuesses);
   const busy = guesses.filter(({ status }) => status === 503).length;
   assert.ok(busy > 0, 'the queue was full');
   assert.equal(guesses.filter(({ status }) => status === 401).length, 10 - busy);
@@ -219,10 +219,10 @@ test('a password attempt that was refused because the queue was full does not co
 });
 
 test('nobody can register without an invitation', async () => {
-  const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
+  const registration = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {
     const result = await new Person(server).post('/v1/sign-in/register', {
-      ...given,
+      ...registration,
       ...(invitation ? { invitation } : {}),
     });
     assert.deepEqual([result.status, codeOf(result)], [403, 'permission_denied']);
@@ -242,10 +242,10 @@ test('forged passkey responses do not sign in', async () => {
   const passkey = new Authenticator(fromLocalhost.origin);
   await ada.signIn(EMAIL);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
-  const register = async (forged: Forgery): Promise<number> => {
+  const register = async (forgery: Forgery): Promise<number> => {
     const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, fromLocalhost))
       .body as PasskeyChallenge;
-    const response = passkey.create(publicKey, forged);
+    const response = passkey.create(publicKey, forgery);
     return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, fromLocalhost)).status;
   };
   const forgeries: readonly Forgery[] = [
@@ -255,20 +255,21 @@ test('forged passkey responses do not sign in', async () => {
     { isVerified: false },
     { type: 'payment.get' },
   ];
-  for (const forged of forgeries) assert.equal(await register(forged), 401, JSON.stringify(forged));
+  for (const forgery of forgeries) assert.equal(await register(forgery), 401, JSON.stringify(forgery));
   assert.equal(await register({}), 201);
 
   await server.advance(10 * MINUTE_MS);
   const person = new Person(server);
-  const signIn = async (change: (response: object) => unknown, forged: Forgery = {}): Promise<number> => {
+  const signIn = async (change: (response: object) => unknown, forgery: Forgery = {}): Promise<number> => {
     const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
       .body as PasskeyChallenge;
-    const response = change(passkey.get(publicKey, forged));
+    const response = change(passkey.get(publicKey, forgery));
     return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, fromLocalhost)).status;
   };
-  for (const forged of forgeries) assert.equal(await signIn(response => response, forged), 401, JSON.stringify(forged));
+  for (const forgery of forgeries)
+    assert.equal(await signIn(response => response, forgery), 401, JSON.stringify(forgery));
   await server.advance(10 * MINUTE_MS);
-  const others: ReadonlyArray<(response: object) => unknown> = [
+  const otherChanges: ReadonlyArray<(response: object) => unknown> = [
     () => ({}),
     () => ({ id: 1, type: 'public-key', response: {} }),
     response => ({ ...response, response: { clientDataJSON: {}, authenticatorData: [], signature: null } }),
@@ -276,6 +277,6 @@ test('forged passkey responses do not sign in', async () => {
     response => ({ ...response, response: { ...Object(response).response, signature: 'AAAA' } }),
     response => ({ ...response, response: { ...Object(response).response, authenticatorData: 'AAAA' } }),
   ];
-  for (const change of others) assert.equal(await signIn(change), 401, change.toString());
+  for (const change of otherChanges) assert.equal(await signIn(change), 401, change.toString());
   assert.equal(await signIn(response => response), 200);
 });

@@ -8,24 +8,24 @@ import { ConsumerFixture } from '../harness/consumers.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { acceptInvitation, invite, register } from '../harness/members.ts';
-import { keyWith } from '../harness/operations.ts';
+import { issueAgentKey } from '../harness/operations.ts';
 import { databaseText, queryRows } from '../harness/other-person.ts';
 import { createSetUpToken, PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
-const owner = await Person.owner(server);
+const owner = await Person.setUpOwner(server);
 
 /** Uses each kind of credential. Returns the secret of each, by its name. */
 async function useCredentials(): Promise<Readonly<Record<string, string>>> {
-  const { key } = await keyWith(server, { scopes: ['browsers:read', 'browsers:write', 'browsers:connect'] });
+  const { key } = await issueAgentKey(server, { scopes: ['browsers:read', 'browsers:write', 'browsers:connect'] });
   const { token }: { token: string } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
   const invitation = await invite(server, owner, 'eve@example.com', 'viewer');
   const member = await register(server, invitation, 'eve@example.com');
   await acceptInvitation(member, invitation);
-  const lab = await ConsumerFixture.of(server, owner);
+  const lab = await ConsumerFixture.open(server, owner);
   const { accessToken, refreshToken } = await lab.signIn('kim@example.com');
   return {
     ...{ key, token, invitation: invitation.secret, accessToken, refreshToken },
@@ -68,8 +68,9 @@ function secretIn(address: string): string {
 
 test('apart from e-mails, no credential is in the database or the server log in clear text', async () => {
   const secrets = await useCredentials();
-  const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
-  const tables = (await queryRows(server, named)).map(row => String(Object(row).name));
+  const tableQuery =
+    "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
+  const tables = (await queryRows(server, tableQuery)).map(row => String(Object(row).name));
   assert.ok(tables.includes('keys') && tables.includes('mails'), String(tables));
   const mails = await databaseText(server, ['mails']);
   assert.ok(mails.includes(secrets.invitation ?? assert.fail()), 'the search finds what is stored');

@@ -37,8 +37,8 @@ describe('clients that do not read their responses', () => {
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
-      const stalled: CdpClient[] = [];
-      const gone = (): number =>
+      const stalledClients: CdpClient[] = [];
+      const countDisconnects = (): number =>
         server.log().filter(line => line.includes('cdp.disconnected') && line.includes(id)).length;
       for (let count = 0; count < CLIENTS; count++) {
         const client = await CdpClient.connect(connectUrl);
@@ -52,14 +52,14 @@ describe('clients that do not read their responses', () => {
             sessionId: session,
           }),
         );
-        stalled.push(client);
+        stalledClients.push(client);
         assert.equal(await reader.evaluate('6 * 7', page), 42);
       }
       const maxClients = Math.floor(SESSION_BYTES_MAX / RESPONSE_BYTES);
-      await eventually('the clients above the limit to be closed', () => gone() >= CLIENTS - maxClients);
-      assert.equal(gone(), CLIENTS - maxClients, 'the other clients are still connected');
+      await eventually('the clients above the limit to be closed', () => countDisconnects() >= CLIENTS - maxClients);
+      assert.equal(countDisconnects(), CLIENTS - maxClients, 'the other clients are still connected');
       assert.equal(await reader.evaluate('6 * 7', page), 42);
-      for (const client of stalled) client.cut();
+      for (const client of stalledClients) client.cut();
       reader.cut();
     }));
 
@@ -69,10 +69,10 @@ describe('clients that do not read their responses', () => {
       const page = await reader.attachToPage();
       const { hostname, port, pathname, search } = new URL(connectUrl);
       const sockets: Socket[] = [];
-      const closed = new Set<Socket>();
+      const closedSockets = new Set<Socket>();
       for (let count = 0; count < 4; count++) {
         const socket = connect(Number(port), hostname).on('error', () => {});
-        socket.once('close', () => closed.add(socket)).resume();
+        socket.once('close', () => closedSockets.add(socket)).resume();
         socket.write(
           `GET ${pathname}${search} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
             'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
@@ -84,7 +84,7 @@ describe('clients that do not read their responses', () => {
         socket.write(Buffer.alloc(95 * MIB - 1, 'x'));
         sockets.push(socket);
       }
-      await eventually('one of the sockets to be closed', () => closed.size > 0);
+      await eventually('one of the sockets to be closed', () => closedSockets.size > 0);
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
       await eventually(
@@ -104,7 +104,7 @@ describe('more connections than the server allows', () => {
       const page = await client.attachToPage();
       const { hostname, port } = new URL(server.url);
       const sockets = new Set<Socket>();
-      let closed = 0;
+      let closedCount = 0;
       const isFull = (): boolean => server.log().some(line => line.includes('"event":"http.connections_full"'));
       // Opens more connections than the limit, because on a slow machine the first ones, which send nothing, time out
       // before the last ones are open.
@@ -113,7 +113,7 @@ describe('more connections than the server allows', () => {
           .on('error', () => {})
           .resume();
         socket.once('close', () => {
-          closed++;
+          closedCount++;
           sockets.delete(socket);
         });
         sockets.add(socket);
@@ -122,14 +122,14 @@ describe('more connections than the server allows', () => {
         await once(socket, 'connect');
         if (isFull()) break;
       }
-      await eventually('the connections above the limit to be closed', () => closed > 0 && isFull());
+      await eventually('the connections above the limit to be closed', () => closedCount > 0 && isFull());
       assert.equal(await client.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
-      const results = () => server.read(id).catch(() => undefined);
-      assert.equal((await eventually('a request to be accepted', results))?.status, 'RUNNING');
-      const later = await CdpClient.connect(connectUrl);
-      await later.send('Browser.getVersion');
-      await later.close();
+      const readSession = () => server.read(id).catch(() => undefined);
+      assert.equal((await eventually('a request to be accepted', readSession))?.status, 'RUNNING');
+      const laterClient = await CdpClient.connect(connectUrl);
+      await laterClient.send('Browser.getVersion');
+      await laterClient.close();
       await client.close();
     }));
 });
@@ -141,7 +141,7 @@ describe('uploads through a live view', () => {
   const END = `\r\n--${BOUNDARY}--\r\n`;
 
   /** The number of files that are being received. */
-  const incoming = (): number => {
+  const countIncoming = (): number => {
     const folder = join(server.dataDir, 'incoming');
     return existsSync(folder) ? readdirSync(folder).length : 0;
   };
@@ -171,17 +171,17 @@ describe('uploads through a live view', () => {
         this.closed = true;
       });
       const part = `${PART.replace('NAME', name)}x`; // Contains the first byte, so that the file is created.
-      const length =
+      const lengthHeader =
         bytes === undefined ? 'transfer-encoding: chunked' : `content-length: ${part.length + bytes - 1 + END.length}`;
       this.socket.write(
-        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n${length}\r\n\r\n`,
+        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n${lengthHeader}\r\n\r\n`,
       );
       this.socket.write(bytes === undefined ? chunk(part) : part);
     }
   }
   const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-  async function driven(session: CreatedSession): Promise<{ viewer: LiveViewer; path: string }> {
+  async function openControlledView(session: CreatedSession): Promise<{ viewer: LiveViewer; path: string }> {
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
     const viewer = await LiveViewer.open(body.debuggerUrl);
     await viewer.takeControl();
@@ -191,16 +191,16 @@ describe('uploads through a live view', () => {
 
   it('uploads reserve their bytes before the first byte is read, and are refused above the limit of the session', () =>
     withSession(async session => {
-      const { viewer, path } = await driven(session);
+      const { viewer, path } = await openControlledView(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
       await eventually(
         'all but one to be refused',
         () => uploads.filter(({ response }) => response !== '').length === 19,
       );
       assert.equal(uploads.filter(({ response }) => /^HTTP\/1.1 429 /.test(response)).length, 19);
-      await eventually('the accepted upload to begin', () => incoming() === 1);
+      await eventually('the accepted upload to begin', () => countIncoming() === 1);
       for (const { socket } of uploads) socket.destroy();
-      await eventually('the aborted uploads to be removed', () => incoming() === 0);
+      await eventually('the aborted uploads to be removed', () => countIncoming() === 0);
       const next = new SlowUpload(path, 'next.bin', 6);
       next.socket.write(`hello${END}`);
       await eventually('the next upload to be accepted', () => /^HTTP\/1.1 200 /.test(next.response));
@@ -210,47 +210,47 @@ describe('uploads through a live view', () => {
 
   it('uploads that declare no length are limited in number', () =>
     withSession(async session => {
-      const { viewer, path } = await driven(session);
+      const { viewer, path } = await openControlledView(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
       await eventually(
         'the uploads above the limit to be refused',
         () => uploads.filter(({ response }) => response).length === 12,
       );
-      await eventually('the accepted uploads to begin', () => incoming() === 8);
+      await eventually('the accepted uploads to begin', () => countIncoming() === 8);
       for (const { socket } of uploads) socket.destroy();
-      await eventually('no received file to remain', () => incoming() === 0);
+      await eventually('no received file to remain', () => countIncoming() === 0);
       await viewer.close();
     }));
 
   it('uploads may take minutes while they make progress, and are aborted if they are too slow', () =>
     withSession(async session => {
-      const { viewer, path } = await driven(session);
-      const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
-      const crawling = new SlowUpload(path, 'crawling.bin', 100);
-      await eventually('both uploads to begin', () => incoming() === 2);
+      const { viewer, path } = await openControlledView(session);
+      const honestUpload = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
+      const slowUpload = new SlowUpload(path, 'crawling.bin', 100);
+      await eventually('both uploads to begin', () => countIncoming() === 2);
       for (let part = 0; part < 6; part++) {
-        honest.socket.write('x'.repeat(100_000));
-        if (!crawling.closed) crawling.socket.write('x');
-        await eventually('the bytes to be read', () => isRead(honest.socket));
+        honestUpload.socket.write('x'.repeat(100_000));
+        if (!slowUpload.closed) slowUpload.socket.write('x');
+        await eventually('the bytes to be read', () => isRead(honestUpload.socket));
         await server.advance(30_000);
       }
-      honest.socket.write(END);
-      await eventually('the honest upload to be accepted', () => /^HTTP\/1.1 200 /.test(honest.response));
-      await eventually('the slow upload to be aborted', () => crawling.closed);
-      honest.socket.destroy();
+      honestUpload.socket.write(END);
+      await eventually('the honest upload to be accepted', () => /^HTTP\/1.1 200 /.test(honestUpload.response));
+      await eventually('the slow upload to be aborted', () => slowUpload.closed);
+      honestUpload.socket.destroy();
       await viewer.close();
     }));
 });
 
 describe('locales and policies', () => {
-  const folders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
+  const listFolders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
   it('locales and policies share a folder if Chromium treats them as equal', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
-    assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);
+    assert.deepEqual(listFolders('locales').sort(), ['en', 'en-u-ca-buddhist']);
   });
 
   it('locales and policies are removed above a limit if they are unused, and kept if they are in use', async () => {
@@ -264,8 +264,8 @@ describe('locales and policies', () => {
     const held = await server.createSession({ browserSettings: { locale: 'fr-CA' }, keepAlive: true });
     await server.release((await server.createSession({ browserSettings: { locale: 'fr' } })).id);
     for (const kind of ['locales', 'policies'] as const)
-      assert.ok(folders(kind).length <= UNUSED_MAX + 2, folders(kind).join());
-    assert.ok(folders('locales').includes('fr-CA'));
+      assert.ok(listFolders(kind).length <= UNUSED_MAX + 2, listFolders(kind).join());
+    assert.ok(listFolders('locales').includes('fr-CA'));
     await server.release(held.id);
   });
 });

@@ -11,13 +11,20 @@ import { filesUnder } from '../harness/files-under.ts';
 import { colourOf, framesOf } from '../harness/film.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { databaseText, queryRows } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
-import { fetchFilm, filesOf, playlistOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
+import {
+  fetchFilm,
+  fetchPlaylist,
+  listRecordingFiles,
+  listReplays,
+  requestFiles,
+  waitForPlaylist,
+} from '../harness/recordings.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -121,17 +128,17 @@ const receiver = await startOtlpReceiver();
 const env = { BERTH_SLOTS: '2', BERTH_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
 const server = await startServer({ pages, env });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const wrote = await owner.writeCredential('bank', {
+const owner = await Owner.open(server);
+const writeResponse = await owner.writeCredential('bank', {
   type: 'login',
   value: { username: USERNAME, password: PASSWORD },
   origins: [pages.a],
 });
-assert.equal(wrote.status, 201, wrote.text);
-const { key } = await keyWith(server, { grants: [{ operationId: 'browser.steps', credentials: ['bank'] }] });
+assert.equal(writeResponse.status, 201, writeResponse.text);
+const { key } = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps', credentials: ['bank'] }] });
 const fill = (selector: string, field: string) => ({ do: 'fill', selector, credential: 'bank', field });
 let calls = 0;
-const steps = (all: readonly object[], more: object = {}, prefer = 'wait=55') => {
+const runSteps = (all: readonly object[], more: object = {}, prefer = 'wait=55') => {
   calls += 1;
   const headers = { 'idempotency-key': `call ${calls}`, prefer };
   return invoke(
@@ -146,12 +153,13 @@ const steps = (all: readonly object[], more: object = {}, prefer = 'wait=55') =>
   );
 };
 
-const found: Array<{ readonly where: string; readonly text: string }> = [];
-const keep = (where: string, text: string): void => void found.push({ where, text });
+const searchedTexts: Array<{ readonly where: string; readonly text: string }> = [];
+const keep = (where: string, text: string): void => void searchedTexts.push({ where, text });
 
-async function tables(): Promise<void> {
-  const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
-  const names = (await queryRows(server, named)).map(row => String(Object(row).name));
+async function keepTables(): Promise<void> {
+  const tableQuery =
+    "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
+  const names = (await queryRows(server, tableQuery)).map(row => String(Object(row).name));
   assert.ok(names.length > 20);
   for (const name of names) keep(`table ${name}`, await databaseText(server, [name]));
 }
@@ -159,7 +167,7 @@ async function tables(): Promise<void> {
 const sessions: string[] = [];
 
 test('results, pictures and errors of a call that types credentials do not contain the typed text', async () => {
-  const { body, text } = await steps([
+  const { body, text } = await runSteps([
     { ...fill('#user', 'username') },
     { ...fill('#password', 'password') },
     { do: 'sleep', ms: 1500 },
@@ -191,26 +199,26 @@ test('results, pictures and errors of a call that types credentials do not conta
       Buffer.from(await (await fetch(downloadUrl)).arrayBuffer()),
     ),
   );
-  const picture = decodePng(first);
+  const screenshot = decodePng(first);
   for (const [x, y] of [
     [200, 50],
     [200, 150],
     [200, 250],
   ] as const)
-    assert.notEqual(picture.colourAt(x, y), MAGENTA, `${x} ${y}`);
-  assert.equal(picture.colourAt(200, 50), '#000000');
+    assert.notEqual(screenshot.colourAt(x, y), MAGENTA, `${x} ${y}`);
+  assert.equal(screenshot.colourAt(200, 50), '#000000');
   assert.equal(pdf.subarray(0, 4).toString(), '%PDF');
   keep('the PDF file', pdf.toString('latin1'));
-  const printed = pdfText(pdf);
-  assert.ok(printed.includes('stuck'), 'the text of the PDF file can be read');
-  keep('the text of the PDF file', printed);
-  const failed = await steps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
+  const printedText = pdfText(pdf);
+  assert.ok(printedText.includes('stuck'), 'the text of the PDF file can be read');
+  keep('the text of the PDF file', printedText);
+  const failedCall = await runSteps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
     timeoutMs: 5_000,
   });
-  assert.deepEqual([failed.body.status, failed.body.error?.code], ['failed', 'timeout'], failed.text);
-  assert.match(failed.text, /\*\*\*/, 'the error shows the element');
-  sessions.push(failed.body.sessionId ?? '');
-  keep('the answer of a failed call', failed.text);
+  assert.deepEqual([failedCall.body.status, failedCall.body.error?.code], ['failed', 'timeout'], failedCall.text);
+  assert.match(failedCall.text, /\*\*\*/, 'the error shows the element');
+  sessions.push(failedCall.body.sessionId ?? '');
+  keep('the answer of a failed call', failedCall.text);
 });
 
 test('neither a viewer nor another window at the same address can see the text while the service types it', async () => {
@@ -224,7 +232,7 @@ test('neither a viewer nor another window at the same address can see the text w
     ],
     ...[fill('#password', 'password'), { do: 'sleep', ms: 2000 }, { do: 'content', as: 'text' }],
   ];
-  const { body: made, text } = await steps(all, {}, 'respond-async');
+  const { body: made, text } = await runSteps(all, {}, 'respond-async');
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
   const { body } = await eventually('the session', read, ({ body: { sessionId } }) => sessionId !== undefined);
   const id = body.sessionId ?? assert.fail(text);
@@ -239,7 +247,7 @@ test('neither a viewer nor another window at the same address can see the text w
     () => viewer.tabs.filter(({ page }) => page !== opener),
     all => all.length === 1,
   );
-  viewer.say({ type: 'watch', page: twin?.page });
+  viewer.send({ type: 'watch', page: twin?.page });
   await eventually('a picture of the window', () => viewer.newestFrame?.head.page === twin?.page);
   toType.resolve();
   const seen = new Set<Buffer>();
@@ -247,20 +255,20 @@ test('neither a viewer nor another window at the same address can see the text w
     if (viewer.newestFrame) seen.add(viewer.newestFrame.jpeg);
     return read();
   };
-  const { body: ended, text: result } = await eventually(
+  const { body: endedInvocation, text: result } = await eventually(
     'the end of the call',
     look,
     ({ body: { status } }) => status !== 'running',
     CALL_MS_MAX,
   );
   await viewer.close();
-  assert.equal(ended.status, 'succeeded', result);
+  assert.equal(endedInvocation.status, 'succeeded', result);
   keep('the answer with a window', result);
   keep('the messages of the live view', JSON.stringify(viewer.messages));
-  const sampled = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
-  assert.deepEqual(sampled.flat().filter(isMagenta), []);
+  const sampledColours = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
+  assert.deepEqual(sampledColours.flat().filter(isMagenta), []);
   assert.ok(
-    sampled.some(colours => colours.slice(1).every(isBlack)),
+    sampledColours.some(colours => colours.slice(1).every(isBlack)),
     'the picture is black where the page shows the text',
   );
 });
@@ -282,8 +290,8 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
     keep('logs', logs.text);
     for (const path of ['', '/logs?format=har', '/events']) keep(path, (await read(path)).text);
   }
-  const lists = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessions[0]}`];
-  for (const path of lists) keep(path, (await server.api('GET', path)).text);
+  const listPaths = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessions[0]}`];
+  for (const path of listPaths) keep(path, (await server.api('GET', path)).text);
   const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations'), { key });
   keep('invocations', text);
   for (const { id } of body.data) keep('an invocation', (await owner.send('GET', `invocations/${id}`)).text);
@@ -298,7 +306,7 @@ test('recordings of both windows are black where the text was shown', async () =
   const id = sessions.at(-1) ?? assert.fail();
   const replays = await eventually(
     'two replays',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     all => all.length === 2,
   );
   // The first page is behind the second one, so no frame of the first was captured.
@@ -316,23 +324,23 @@ test('recordings are black where the text was shown', async () => {
   const [id = ''] = sessions;
   const [replay] = await eventually(
     'a replay',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     all => all.length > 0,
   );
   const playlist = await waitForPlaylist(server, id, replay?.pageId ?? '0', text => text.includes('#EXT-X-ENDLIST'));
-  assert.ok((await playlistOf(server, id, replay?.pageId ?? '0')) !== undefined);
+  assert.ok((await fetchPlaylist(server, id, replay?.pageId ?? '0')) !== undefined);
   await requestFiles(server, id);
   const files = await eventually(
     'the MP4 file',
-    () => filesOf(server, id),
+    () => listRecordingFiles(server, id),
     all => all.some(({ downloadUrl }) => downloadUrl !== undefined),
   );
   const mp4 = Buffer.from(await (await fetch(files[0]?.downloadUrl ?? '')).arrayBuffer());
   for (const film of [await fetchFilm(playlist), mp4])
     for (const y of HEIGHTS) {
       const frames = framesOf(film, 0.25, y);
-      const magenta = frames.filter(({ colour }) => isMagenta(colour));
-      assert.equal(magenta.length, 0, `${y}: ${JSON.stringify(magenta)}`);
+      const magentaFrames = frames.filter(({ colour }) => isMagenta(colour));
+      assert.equal(magentaFrames.length, 0, `${y}: ${JSON.stringify(magentaFrames)}`);
       assert.ok(
         frames.some(({ colour }) => isBlack(colour)),
         `black at ${y}`,
@@ -342,7 +350,7 @@ test('recordings are black where the text was shown', async () => {
 
 test('the database, data folder, log and traces of the server do not contain the typed text', async () => {
   await receiver.span('cdp.connection');
-  await tables();
+  await keepTables();
   for (const path of filesUnder(server.dataDir))
     if (existsSync(path) && statSync(path).isFile()) keep(path, readFileSync(path).toString('utf8'));
   keep('the log of the server', server.log().join('\n'));
@@ -352,19 +360,19 @@ test('the database, data folder, log and traces of the server do not contain the
     JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
   );
   assert.ok(receiver.spans.length > 5);
-  const leaks = found.flatMap(({ where, text }) => {
+  const leaks = searchedTexts.flatMap(({ where, text }) => {
     const form = formIn(text);
     return form === undefined
       ? []
       : [`${where}: ${text.slice(Math.max(0, text.indexOf(form) - 100), text.indexOf(form) + 100)}`];
   });
   assert.deepEqual(leaks, []);
-  assert.ok(found.length > 50);
+  assert.ok(searchedTexts.length > 50);
   // Text that is not secret is found, which proves that the search is effective.
-  assert.ok(found.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
+  assert.ok(searchedTexts.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
   for (const place of ['/events', 'the log of the server'])
     assert.ok(
-      found.some(({ where, text }) => where === place && text.includes('"***.b.test"')),
+      searchedTexts.some(({ where, text }) => where === place && text.includes('"***.b.test"')),
       `the refused host in ${place}`,
     );
 });
@@ -373,11 +381,11 @@ test('a killed server leaves no core file, and a core file would not contain the
   const { pid } = server;
   assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0\s/m);
   assert.equal(Number.parseInt(readFileSync(`/proc/${pid}/coredump_filter`, 'utf8'), 16), 0);
-  const cores = (): readonly string[] =>
+  const listCores = (): readonly string[] =>
     [CHECKOUT, process.cwd(), server.dataDir].flatMap(folder =>
       readdirSync(folder).filter(name => /^core(\.|$)/.test(name)),
     );
-  const before = cores();
+  const coresBefore = listCores();
   await server.restart('SIGABRT');
-  assert.deepEqual(cores(), before);
+  assert.deepEqual(listCores(), coresBefore);
 });

@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
 import type { DebugUrls } from '../../contract/live.ts';
-import { refusedUpgrade } from '../harness/cdp.ts';
+import { expectUpgradeRefusal } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { handoffsPath } from '../harness/handoffs.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages, type Page } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -86,14 +86,14 @@ const server = await startServer({
   env: { BERTH_SLOTS: '8', BERTH_EGRESS_HOSTS: `${pages.settings.BERTH_EGRESS_HOSTS},sub.a.test=127.0.0.1` },
 });
 await liftLimits(server);
-const owner = await Owner.of(server);
-const wrote = await owner.writeCredential('bank', {
+const owner = await Owner.open(server);
+const writeResponse = await owner.writeCredential('bank', {
   type: 'login',
   value: { username: 'mara@bank', password: PASSWORD },
   origins: [bank],
 });
-assert.equal(wrote.status, 201, wrote.text);
-const { key } = await keyWith(server, {
+assert.equal(writeResponse.status, 201, writeResponse.text);
+const { key } = await issueAgentKey(server, {
   scopes: [
     'operations:discover',
     'operations:invoke',
@@ -109,13 +109,13 @@ const { key } = await keyWith(server, {
   ],
 });
 let calls = 0;
-const steps = (url: string, all: readonly object[], more: object = {}) => {
+const invokeSteps = (url: string, all: readonly object[], more: object = {}) => {
   calls += 1;
   const headers = { 'idempotency-key': `call ${calls}`, ...more };
   return invoke(server, key, 'browser.steps', { url, steps: all, timeoutMs: 20_000 }, { headers });
 };
 const fill = (selector: string) => ({ do: 'fill', selector, credential: 'bank', field: 'password' });
-const enter = (...frames: string[]): string =>
+const selectorInFrames = (...frames: string[]): string =>
   [...frames.flatMap(frame => [frame, 'internal:control=enter-frame']), '#password'].join(' >> ');
 /** Tools that would read or change a page. */
 const TOOLS = {
@@ -127,7 +127,7 @@ const TOOLS = {
 };
 const assertNothingStolen = (): void => assert.equal(pages.hits('/stolen'), 0);
 
-const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: string]> = [
+const REFUSED_PAGES: ReadonlyArray<readonly [what: string, url: string, selector: string]> = [
   ['a page of another origin', `${pages.b}/thief`, '#password'],
   ['a page at an address of the same server', `${pages.url}/thief`, '#password'],
   ['a page of a subdomain', `http://sub.a.test:${port}/thief`, '#password'],
@@ -137,22 +137,22 @@ const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: stri
     '#password',
   ],
   ['a redirect to another origin', `${bank}/to-thief`, '#password'],
-  ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, enter('#frame')],
-  ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, enter('#frame')],
+  ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, selectorInFrames('#frame')],
+  ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, selectorInFrames('#frame')],
   [
     'a frame of the origin in a frame of another origin in a page of the origin',
     `${bank}/holds-both`,
-    enter('#outer', '#frame'),
+    selectorInFrames('#outer', '#frame'),
   ],
-  ['a frame of a data: address', `${bank}/data`, enter('#frame')],
-  ['a frame without an address in a page of another origin', `${pages.b}/blank`, enter('#frame')],
-  ['a sandboxed frame', `${bank}/sandboxed-frame`, enter('#frame')],
+  ['a frame of a data: address', `${bank}/data`, selectorInFrames('#frame')],
+  ['a frame without an address in a page of another origin', `${pages.b}/blank`, selectorInFrames('#frame')],
+  ['a sandboxed frame', `${bank}/sandboxed-frame`, selectorInFrames('#frame')],
   ['a sandboxed page', `${bank}/sandboxed`, '#password'],
 ];
 
-for (const [what, url, selector] of REFUSED)
+for (const [what, url, selector] of REFUSED_PAGES)
   test(`the service types nothing into ${what}`, async () => {
-    const { body, text } = await steps(url, [fill(selector), { do: 'sleep', ms: 100 }]);
+    const { body, text } = await invokeSteps(url, [fill(selector), { do: 'sleep', ms: 100 }]);
     assert.deepEqual([body.status, body.error?.code], ['failed', 'input_not_granted'], text);
     assert.equal(Object(body.error?.details).step, 0);
     assert.match(body.error?.message ?? '', /may not be typed into a page of .*Nothing was typed/);
@@ -161,22 +161,22 @@ for (const [what, url, selector] of REFUSED)
   });
 
 test('the service types nothing into a page that fakes its origin', async () => {
-  const { body, text } = await steps(`${pages.b}/liar`, [fill('#password'), { do: 'sleep', ms: 200 }]);
+  const { body, text } = await invokeSteps(`${pages.b}/liar`, [fill('#password'), { do: 'sleep', ms: 200 }]);
   assert.equal(body.status, 'failed', text);
   assertNothingStolen();
 });
 
 test('the service types nothing into a page that replaces the allowed page during the step', async () => {
-  const leaving = [
+  const leavingPaths = [
     '/leaves-on-mark',
     '/leaves-on-focus',
     ...Array.from({ length: 12 }, (_, turn) => `/leaves-later#${60 + 15 * turn}`),
   ];
   const wait = { do: 'waitFor', selector: '#password' };
-  for (let at = 0; at < leaving.length; at += 3)
+  for (let at = 0; at < leavingPaths.length; at += 3)
     await Promise.all(
-      leaving.slice(at, at + 3).map(async path => {
-        const { body, text } = await steps(`${bank}${path}`, [fill('#password'), { do: 'sleep', ms: 300 }, wait]);
+      leavingPaths.slice(at, at + 3).map(async path => {
+        const { body, text } = await invokeSteps(`${bank}${path}`, [fill('#password'), { do: 'sleep', ms: 300 }, wait]);
         assert.ok(
           body.status === 'succeeded' ||
             body.error?.code === 'input_not_granted' ||
@@ -190,7 +190,7 @@ test('the service types nothing into a page that replaces the allowed page durin
 
 test('a session into which credentials are typed refuses clients, viewers, tools and other calls', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
-  const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
+  const { body: made, text } = await invokeSteps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
   const { body: running } = await eventually(
     'the session of the call',
@@ -205,16 +205,20 @@ test('a session into which credentials are typed refuses clients, viewers, tools
     `${session.connectUrl}&pass=`,
     `${session.connectUrl}&pass=${'A'.repeat(43)}`,
   ]) {
-    const refused = await refusedUpgrade(url);
-    assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+    const refusal = await expectUpgradeRefusal(url);
+    assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
   }
   const version = await fetch(session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'));
   assert.notEqual(version.status, 200);
-  const other = await invoke(server, key, 'browser.content', { sessionId: id });
-  assert.deepEqual([other.status, other.body.code], [403, 'permission_denied'], other.text);
-  const handoff = { key, body: { sessionId: id, instructions: 'Help me', record: 'keep' } };
-  const handedOver = await server.api('POST', handoffsPath(server), handoff);
-  assert.deepEqual([handedOver.status, handedOver.body.code], [403, 'permission_denied'], handedOver.text);
+  const otherResponse = await invoke(server, key, 'browser.content', { sessionId: id });
+  assert.deepEqual([otherResponse.status, otherResponse.body.code], [403, 'permission_denied'], otherResponse.text);
+  const handoffRequest = { key, body: { sessionId: id, instructions: 'Help me', record: 'keep' } };
+  const handoffResponse = await server.api('POST', handoffsPath(server), handoffRequest);
+  assert.deepEqual(
+    [handoffResponse.status, handoffResponse.body.code],
+    [403, 'permission_denied'],
+    handoffResponse.text,
+  );
   const { body: live } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   assert.equal(live.wsUrl, undefined);
   for (const [name, more] of Object.entries(TOOLS)) {
@@ -229,14 +233,18 @@ test('a session into which credentials are typed refuses clients, viewers, tools
   const mine = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
   const { id: own } = await server.createSession({ keepAlive: true });
   calls += 1;
-  const bySession = await invoke(
+  const sessionCallResponse = await invoke(
     server,
     key,
     'browser.steps',
     { sessionId: own, steps: [mine] },
     { headers: { 'idempotency-key': `call ${calls}` } },
   );
-  assert.deepEqual([bySession.status, bySession.body.code], [403, 'input_not_granted'], bySession.text);
+  assert.deepEqual(
+    [sessionCallResponse.status, sessionCallResponse.body.code],
+    [403, 'input_not_granted'],
+    sessionCallResponse.text,
+  );
   await server.release(own);
   const { body: ended, text: end } = await eventually(
     'the end of the call',
@@ -248,7 +256,7 @@ test('a session into which credentials are typed refuses clients, viewers, tools
 
 test('a session with typed credentials ends if the server is killed', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 9_000 }];
-  const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
+  const { body: made, text } = await invokeSteps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
   const { body } = await eventually('the session of the call', read, ({ body }) => body.sessionId !== undefined);
   const id = body.sessionId ?? assert.fail(text);

@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Context } from '../../contract/contexts.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
-import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { createForeignKey } from '../harness/foreign-key.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
@@ -29,22 +29,22 @@ async function aContext(key: string, value: string): Promise<string> {
 }
 
 test('a key that was moved to another context and a data key that was moved to another application are refused', async () => {
-  const thief = await keyOfOtherApplication(server);
+  const thiefKey = await createForeignKey(server);
   const victimContext = await aContext(server.key, 'of the victim');
-  const thiefContext = await aContext(thief, 'of the thief');
+  const thiefContext = await aContext(thiefKey, 'of the thief');
   const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });
-  const before = await sql<{ id: string; wrapped_key: Buffer; application_id: string }>(
+  const rowsBefore = await sql<{ id: string; wrapped_key: Buffer; application_id: string }>(
     'select id, wrapped_key, application_id from contexts',
   );
-  const rowOf = (id: string) => before.find(row => row.id === id) ?? assert.fail(id);
+  const rowOf = (id: string) => rowsBefore.find(row => row.id === id) ?? assert.fail(id);
   // Moves the whole version, including its key and the owner of its objects, to the thief's application.
   await sql('update contexts set wrapped_key = $2 where id = $1', [thiefContext, rowOf(victimContext).wrapped_key]);
-  assert.notEqual((await read(thiefContext, thief)).status, 200);
+  assert.notEqual((await read(thiefContext, thiefKey)).status, 200);
   await sql('update contexts set application_id = $2 where id = $1', [
     victimContext,
     rowOf(thiefContext).application_id,
   ]);
-  assert.notEqual((await read(victimContext, thief)).status, 200);
+  assert.notEqual((await read(victimContext, thiefKey)).status, 200);
   // Also moves the data key of the victim's application.
   await sql(
     `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
@@ -52,5 +52,5 @@ test('a key that was moved to another context and a data key that was moved to a
     [rowOf(thiefContext).application_id, rowOf(victimContext).application_id],
   );
   await server.restart();
-  for (const id of [victimContext, thiefContext]) assert.notEqual((await read(id, thief)).status, 200);
+  for (const id of [victimContext, thiefContext]) assert.notEqual((await read(id, thiefKey)).status, 200);
 });

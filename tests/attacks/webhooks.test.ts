@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Webhook, WebhookPage } from '../../contract/webhooks.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { queryRows } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import {
   createWebhook,
-  deliveriesOf,
+  listDeliveries,
   Receiver,
   sendTestEvent,
   waitForDelivery,
@@ -22,14 +22,14 @@ const receiver = await Receiver.open();
 /** The settings of the server. A test changes them, and restarts the server to apply the change. */
 const env = { ...receiver.settings, BERTH_EGRESS_HOSTS: 'moving.test=127.0.0.1' };
 const server = await startServer({ clock: 'test', env });
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 const create = (url: string) =>
   server.api<Webhook & ErrorBody>('POST', webhooksPath(server), { key: token, body: { name: 'x', url } });
 
 test('internal addresses are refused when a webhook is created or changed, and the error contains only the rule', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/saved') });
-  const refused: ReadonlyArray<readonly [url: string, words: RegExp]> = [
+  const refusedUrls: ReadonlyArray<readonly [url: string, words: RegExp]> = [
     ['https://127.0.0.1/', /rule loopback/],
     ['https://2130706433/', /rule loopback/],
     ['https://[::ffff:10.0.0.1]/', /rule private/],
@@ -41,15 +41,15 @@ test('internal addresses are refused when a webhook is created or changed, and t
     ['ftp://example.com/', /https:\/\//],
     ['https://a b/', /not valid/],
   ];
-  for (const [url, words] of refused) {
+  for (const [url, words] of refusedUrls) {
     const result = await create(url);
     assert.deepEqual([result.status, result.body.code], [400, 'invalid_request'], `${url}: ${result.text}`);
     assert.match(result.body.message, words, url);
     assert.doesNotMatch(result.body.message, /ECONN|10\.0\.0\.1|secret/);
-    const changed = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
+    const changeResponse = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
       ...{ key: token, headers: { 'if-match': '*' }, body: { url } },
     });
-    assert.equal(changed.status, 400, url);
+    assert.equal(changeResponse.status, 400, url);
   }
 });
 
@@ -62,9 +62,9 @@ test('a host name is refused at delivery even though it was allowed when the web
   env.BERTH_EGRESS_HOSTS = 'moving.test=10.0.0.1';
   await server.restart();
   const sent = await sendTestEvent(server, token, webhook.id);
-  const failed = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
-  assert.match(failed.failure ?? '', /rule private/);
-  assert.doesNotMatch(failed.failure ?? '', /10\.0\.0\.1/);
+  const failedDelivery = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
+  assert.match(failedDelivery.failure ?? '', /rule private/);
+  assert.doesNotMatch(failedDelivery.failure ?? '', /10\.0\.0\.1/);
   assert.equal(receiver.receivedAt('/moving').length, 1);
   env.BERTH_EGRESS_HOSTS = 'moving.test=127.0.0.1';
   await server.restart();
@@ -78,8 +78,8 @@ test('a redirect is not followed, not even to an allowed address', async () => {
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/redirects') });
   const sent = await sendTestEvent(server, token, webhook.id);
-  const failed = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
-  assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 307]);
+  const failedDelivery = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
+  assert.deepEqual([failedDelivery.status, failedDelivery.answerStatus], ['waiting', 307]);
   assert.equal(receiver.receivedAt('/elsewhere').length, 0);
 });
 
@@ -92,10 +92,10 @@ test('endpoints that never respond do not delay the endpoint of another applicat
   await receiver.waitForCount('/slow', 8);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const path = `/v1/applications/${made.body.id}/webhooks`;
-  const quick = await server.api<Webhook>('POST', path, {
+  const quickWebhook = await server.api<Webhook>('POST', path, {
     ...{ key: token, body: { name: 'quick', url: receiver.url('/quick') } },
   });
-  await server.api('POST', `${path}/${quick.body.id}/test`, { key: token });
+  await server.api('POST', `${path}/${quickWebhook.body.id}/test`, { key: token });
   await receiver.waitForCount('/quick', 1);
   assert.equal(
     receiver.receivedAt('/slow').length,
@@ -116,13 +116,13 @@ test('only the status of a response that is endless or compressed is used', asyn
     more();
   });
   receiver.respondTo('/bomb', response => void response.writeHead(500, { 'content-encoding': 'gzip' }).end('x'));
-  const endless = await createWebhook(server, token, { url: receiver.url('/endless') });
-  const bomb = await createWebhook(server, token, { url: receiver.url('/bomb') });
-  const accepted = await sendTestEvent(server, token, endless.id);
-  await waitForDelivery(server, token, accepted, ({ status }) => status === 'delivered');
-  const refused = await sendTestEvent(server, token, bomb.id);
-  const failed = await waitForDelivery(server, token, refused, ({ failure }) => failure !== undefined);
-  assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 500]);
+  const endlessWebhook = await createWebhook(server, token, { url: receiver.url('/endless') });
+  const bombWebhook = await createWebhook(server, token, { url: receiver.url('/bomb') });
+  const acceptedDelivery = await sendTestEvent(server, token, endlessWebhook.id);
+  await waitForDelivery(server, token, acceptedDelivery, ({ status }) => status === 'delivered');
+  const refusedDelivery = await sendTestEvent(server, token, bombWebhook.id);
+  const failedDelivery = await waitForDelivery(server, token, refusedDelivery, ({ failure }) => failure !== undefined);
+  assert.deepEqual([failedDelivery.status, failedDelivery.answerStatus], ['waiting', 500]);
 });
 
 test('a webhook of another application is not found, and neither are its deliveries', async () => {
@@ -147,11 +147,11 @@ test('a webhook of another application is not found, and neither are its deliver
     });
     assert.deepEqual([result.status, result.body.code], [404, 'not_found'], `${method} ${rest}`);
   }
-  const second = await createWebhook(server, token, { url: receiver.url('/second') });
-  const crossed = webhooksPath(server, `/${second.id}/deliveries/${sent.id}`);
-  assert.equal((await server.api('GET', crossed, { key: token })).status, 404);
-  assert.equal((await server.api('POST', `${crossed}/redeliver`, { key: token })).status, 404);
-  assert.equal((await deliveriesOf(server, token, webhook.id)).length, 1);
+  const secondWebhook = await createWebhook(server, token, { url: receiver.url('/second') });
+  const crossedPath = webhooksPath(server, `/${secondWebhook.id}/deliveries/${sent.id}`);
+  assert.equal((await server.api('GET', crossedPath, { key: token })).status, 404);
+  assert.equal((await server.api('POST', `${crossedPath}/redeliver`, { key: token })).status, 404);
+  assert.equal((await listDeliveries(server, token, webhook.id)).length, 1);
 });
 
 test('the sealed key of a webhook cannot sign messages when moved to the row of another webhook', async () => {

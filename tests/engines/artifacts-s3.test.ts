@@ -39,11 +39,11 @@ describe('artifacts on S3', () => {
       } as const;
       const url = String(await artifacts.signedUrl(key, { ...options, expiresAt: addMs(systemClock.now(), 60_000) }));
       assert.ok(url.startsWith(store.endpoint));
-      const whole = await fetch(url);
-      assert.equal(await whole.text(), 'hello there');
-      assert.equal(whole.headers.get('content-disposition'), options.contentDisposition);
-      const part = await fetch(url, { headers: { range: 'bytes=6-10' } });
-      assert.deepEqual([part.status, await part.text()], [206, 'there']);
+      const wholeResponse = await fetch(url);
+      assert.equal(await wholeResponse.text(), 'hello there');
+      assert.equal(wholeResponse.headers.get('content-disposition'), options.contentDisposition);
+      const partResponse = await fetch(url, { headers: { range: 'bytes=6-10' } });
+      assert.deepEqual([partResponse.status, await partResponse.text()], [206, 'there']);
       // A real S3 store checks the signature, but s3rver does not. The expiry is in whole seconds and never later than
       // requested.
       assert.match(url, /X-Amz-Expires=(?:59|60)&/);
@@ -75,19 +75,19 @@ describe('artifacts on S3', () => {
 
   it('abandoned uploads in all pages of the list are aborted, even if another host has aborted one of them', async () => {
     const [now, yesterday] = [systemClock.now(), addMs(systemClock.now(), -25 * 3_600_000)];
-    const upload = (id: string, initiated: Date): string =>
+    const uploadXml = (id: string, initiated: Date): string =>
       `<Upload><Key>of/${id}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`;
     const next =
       '<IsTruncated>true</IsTruncated><NextKeyMarker>of/b</NextKeyMarker><NextUploadIdMarker>b</NextUploadIdMarker>';
-    const first = `${next}${upload('a', yesterday)}${upload('b', yesterday)}`;
-    const second = `<IsTruncated>false</IsTruncated>${upload('c', yesterday)}${upload('d', now)}`;
-    const aborted: string[] = [];
+    const first = `${next}${uploadXml('a', yesterday)}${uploadXml('b', yesterday)}`;
+    const second = `<IsTruncated>false</IsTruncated>${uploadXml('c', yesterday)}${uploadXml('d', now)}`;
+    const abortedIds: string[] = [];
     // s3rver cannot list uploads, so this server answers instead of a store.
     const store = createServer((request, response) => {
       const { searchParams } = new URL(request.url ?? '', 'http://store.test');
       const id = searchParams.get('uploadId');
       if (id !== null) {
-        aborted.push(id);
+        abortedIds.push(id);
         response.writeHead(id === 'a' ? 404 : 204, { 'content-type': 'application/xml' });
         response.end(id === 'a' ? '<Error><Code>NoSuchUpload</Code><Message>It is gone.</Message></Error>' : undefined);
       } else {
@@ -103,7 +103,7 @@ describe('artifacts on S3', () => {
     const artifacts = open({ endpoint, bucket: 'berth', accessKey: 'key', secretKey: 'secret' });
     try {
       await artifacts.recover();
-      assert.deepEqual(aborted.toSorted(), ['a', 'b', 'c']);
+      assert.deepEqual(abortedIds.toSorted(), ['a', 'b', 'c']);
     } finally {
       await artifacts.close();
       store.closeAllConnections();

@@ -49,17 +49,17 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
 
     /** Reads as a stream and into memory, and asserts that both give the same bytes. */
     const read = async (key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> => {
-      const opened = await artifacts.open(key, range);
-      const streamed = opened && (await buffer(opened.body));
-      assert.deepEqual(await artifacts.read(key, range), streamed);
-      return streamed;
+      const openedArtifact = await artifacts.open(key, range);
+      const streamedBytes = openedArtifact && (await buffer(openedArtifact.body));
+      assert.deepEqual(await artifacts.read(key, range), streamedBytes);
+      return streamedBytes;
     };
-    const sizeOf = async (key: ArtifactKey, range?: ByteRange): Promise<number | undefined> => {
-      const opened = await artifacts.open(key, range);
-      opened?.body.destroy();
-      return opened?.size;
+    const readSize = async (key: ArtifactKey, range?: ByteRange): Promise<number | undefined> => {
+      const openedArtifact = await artifacts.open(key, range);
+      openedArtifact?.body.destroy();
+      return openedArtifact?.size;
     };
-    const listed = async (prefix: ArtifactPrefix): Promise<string[]> => {
+    const listKeys = async (prefix: ArtifactPrefix): Promise<string[]> => {
       const keys: string[] = [];
       for await (const key of artifacts.list(prefix)) keys.push(key);
       return keys.sort();
@@ -68,10 +68,10 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
     it('an object is returned as it was stored, with size and checksum', async () => {
       const key = newKey();
       const bytes = randomBytes(3 * MIB + 7);
-      const stored = await artifacts.put(key, Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]));
-      assert.deepEqual(stored, { size: bytes.length, checksum: sha256(bytes) });
+      const storedFile = await artifacts.put(key, Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]));
+      assert.deepEqual(storedFile, { size: bytes.length, checksum: sha256(bytes) });
       assert.deepEqual(await artifacts.stat(key), { size: bytes.length });
-      assert.equal(await sizeOf(key), bytes.length);
+      assert.equal(await readSize(key), bytes.length);
       assert.ok((await read(key))?.equals(bytes));
     });
 
@@ -102,16 +102,16 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
         [0, MIB - 1],
       ] as const)
         assert.ok((await read(key, { first, last }))?.equals(bytes.subarray(first, last + 1)), `${first}-${last}`);
-      assert.equal(await sizeOf(key, { first: 5, last: 9 }), MIB);
+      assert.equal(await readSize(key, { first: 5, last: 9 }), MIB);
     });
 
     it('an object is replaced atomically', async () => {
       const key = newKey();
       await artifacts.put(key, Readable.from([randomBytes(2 * MIB)]));
-      const opened = await artifacts.open(key);
+      const openedArtifact = await artifacts.open(key);
       await artifacts.put(key, Readable.from([Buffer.from('second')]));
       assert.equal((await read(key))?.toString(), 'second');
-      opened?.body.destroy();
+      openedArtifact?.body.destroy();
     });
 
     it('when the source stream fails, no object is stored, and the previous object is kept', async () => {
@@ -129,15 +129,15 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
 
     it('a put stops when its signal is aborted', async () => {
       const key = newKey();
-      const control = new AbortController();
-      const endless = async function* () {
+      const controller = new AbortController();
+      const endlessSource = async function* () {
         for (;;) {
           yield randomBytes(MIB);
           await new Promise(resolve => setImmediate(resolve));
-          control.abort(new Error('aborted'));
+          controller.abort(new Error('aborted'));
         }
       };
-      await assert.rejects(artifacts.put(key, endless(), { signal: control.signal }), /aborted/);
+      await assert.rejects(artifacts.put(key, endlessSource(), { signal: controller.signal }), /aborted/);
       assert.equal(await artifacts.stat(key), undefined);
     });
 
@@ -162,8 +162,8 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       ];
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from(key)]));
       await artifacts.put(newKey(), Readable.from([Buffer.from('another session')]));
-      assert.deepEqual(await listed(sessionPrefix(APP, session)), [...keys].sort());
-      assert.deepEqual(await listed(sessionPrefix(APP, newSession())), []);
+      assert.deepEqual(await listKeys(sessionPrefix(APP, session)), [...keys].sort());
+      assert.deepEqual(await listKeys(sessionPrefix(APP, newSession())), []);
     });
 
     it('objects are removed, and keys that were already removed are ignored', async () => {
@@ -171,23 +171,23 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
       await artifacts.remove(keys.slice(0, 3));
-      assert.deepEqual(await listed(sessionPrefix(APP, session)), keys.slice(3).sort());
+      assert.deepEqual(await listKeys(sessionPrefix(APP, session)), keys.slice(3).sort());
       await artifacts.remove(keys);
       await artifacts.remove(keys);
       await artifacts.remove([]);
-      assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
+      assert.deepEqual(await listKeys(sessionPrefix(APP, session)), []);
     });
 
     it('objects are stored while concurrent calls remove other objects and empty folders', async () => {
       const session = newSession();
-      const round = async (): Promise<void> => {
+      const storeAndRemove = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());
         await artifacts.put(key, Readable.from([Buffer.from(key)]));
         assert.equal((await read(key))?.toString(), key);
         await artifacts.remove([key]);
       };
-      for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 8 }, round));
-      assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
+      for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 8 }, storeAndRemove));
+      assert.deepEqual(await listKeys(sessionPrefix(APP, session)), []);
     });
 
     it('256 MiB are stored and read with little memory', async () => {
@@ -195,33 +195,33 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };
       // Collects garbage before each measurement, so that only memory in use is counted.
-      let since = 0;
+      let bytesSince = 0;
       const note = (bytes: number): void => {
-        since += bytes;
-        if (since < COLLECT_INTERVAL_BYTES) return;
-        since = 0;
+        bytesSince += bytes;
+        if (bytesSince < COLLECT_INTERVAL_BYTES) return;
+        bytesSince = 0;
         collectGarbage();
         const { arrayBuffers, heapUsed } = process.memoryUsage();
         peak.bytes = Math.max(peak.bytes, arrayBuffers + heapUsed);
       };
       note(COLLECT_INTERVAL_BYTES);
-      const before = peak.bytes;
+      const bytesBefore = peak.bytes;
       const body = async function* () {
         for (let i = 0; i < 256; i++) {
           note(MIB);
           yield Buffer.from(megabyte);
         }
       };
-      const stored = await artifacts.put(key, body());
-      assert.equal(stored.size, 256 * MIB);
+      const storedFile = await artifacts.put(key, body());
+      assert.equal(storedFile.size, 256 * MIB);
       const hash = createHash('sha256');
-      const opened = await artifacts.open(key);
-      for await (const chunk of opened?.body ?? []) {
+      const openedArtifact = await artifacts.open(key);
+      for await (const chunk of openedArtifact?.body ?? []) {
         note(chunk.length);
         hash.update(chunk);
       }
-      assert.equal(hash.digest('hex'), stored.checksum);
-      assert.ok(peak.bytes - before < 128 * MIB, `${(peak.bytes - before) / MIB} MiB`);
+      assert.equal(hash.digest('hex'), storedFile.checksum);
+      assert.ok(peak.bytes - bytesBefore < 128 * MIB, `${(peak.bytes - bytesBefore) / MIB} MiB`);
       await artifacts.remove([key]);
     });
   });

@@ -36,10 +36,10 @@ class FailingAudit extends Audit {
 }
 
 const audit = new FailingAudit(store, clock);
-const changed: string[] = [];
+const changedHashes: string[] = [];
 const parts = {
   ...{ store, clock, audit, log: silentLog, cursors: new Cursors(new Secret('x'.repeat(32)), clock) },
-  onCredentialChanged: (hash: string) => void changed.push(hash),
+  onCredentialChanged: (hash: string) => void changedHashes.push(hash),
 };
 const applications = new Applications(parts);
 const keys = new AgentKeys({ ...parts, applications });
@@ -57,7 +57,7 @@ const { row: key } = await keys.issue(id, { name: 'one' });
 const { row: token } = await tokens.issue(accountId, { name: 'one', scopes: ['audit:read'] });
 
 /** The state that the changes below modify. */
-const state = async (of: Store) => ({
+const readState = async (of: Store) => ({
   applications: await of.applications.list(accountId, { limit: 10 }),
   keys: await of.keys.list(id, clock.now(), { limit: 10 }),
   tokens: await of.tokens.list(accountId, clock.now(), { limit: 10 }),
@@ -80,17 +80,18 @@ const CHANGES: Readonly<Record<string, () => Promise<unknown>>> = {
 
 for (const [name, change] of Object.entries(CHANGES))
   test(`${name} only together with an audit entry`, async () => {
-    const before = await state(store);
+    const stateBefore = await readState(store);
     audit.isFailing = true;
     await assert.rejects(change(), /the entry is not durable/);
-    assert.deepEqual(await state(store), before);
+    assert.deepEqual(await readState(store), stateBefore);
     audit.isFailing = false;
     await change();
-    const { entries, entriesOfNone, ...after } = await state(store);
-    assert.notDeepEqual(after, before);
-    const added = entries.length + entriesOfNone.length - before.entries.length - before.entriesOfNone.length;
+    const { entries, entriesOfNone, ...after } = await readState(store);
+    assert.notDeepEqual(after, stateBefore);
+    const addedCount =
+      entries.length + entriesOfNone.length - stateBefore.entries.length - stateBefore.entriesOfNone.length;
     // The first entry of a new application is in its own chain, which is not read here.
-    assert.equal(added, name === 'an application is created' ? 0 : 1);
+    assert.equal(addedCount, name === 'an application is created' ? 0 : 1);
   });
 
 test('counted uses of credentials are removed only together with writing their audit entries', async () => {
@@ -100,12 +101,12 @@ test('counted uses of credentials are removed only together with writing their a
   const use = { applicationId: id, credentialId: 'shop-api', keyId: key.id, day: yesterday };
   for (const operationId of ['orders.cancel', 'orders.list'])
     await store.storedCredentials.count({ ...use, operationId }, clock.now());
-  const before = await state(store);
+  const stateBefore = await readState(store);
   audit.isFailing = true;
   await assert.rejects(uses.recordUses(), /the entry is not durable/);
-  assert.deepEqual(await state(store), before);
+  assert.deepEqual(await readState(store), stateBefore);
   audit.isFailing = false;
   assert.deepEqual(await uses.recordUses(), { recorded: 2 });
   assert.deepEqual(await uses.recordUses(), { recorded: 0 });
-  assert.equal((await state(store)).entries.length, before.entries.length + 2);
+  assert.equal((await readState(store)).entries.length, stateBefore.entries.length + 2);
 });

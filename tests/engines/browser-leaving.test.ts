@@ -10,8 +10,8 @@ test('no warning is logged when a browser is closed while a client and an observ
   const log: Log = { ...silentLog, warn: (event, fields) => void warnings.push([event, fields]) };
   const bare = await startBareBrowser(log);
   try {
-    const observing = await bare.browser.observe({ target: () => {} });
-    const policy = { watched: new Set<string>(), judge: () => ({ pass: true }) as const };
+    const observation = await bare.browser.observe({ target: () => {} });
+    const policy = { watchedMethods: new Set<string>(), judge: () => ({ pass: true }) as const };
     const client = await bare.browser.openClient(policy, {
       message: () => {},
       batchEnd: () => {},
@@ -19,11 +19,11 @@ test('no warning is logged when a browser is closed while a client and an observ
       failed: () => {},
       readLongMessage: async message => work(message),
     });
-    const leaving = [client.close(), observing.close()];
+    const disconnections = [client.close(), observation.close()];
     await bare.browser.close();
-    await Promise.allSettled(leaving);
+    await Promise.allSettled(disconnections);
     assert.deepEqual(warnings, []);
-    await Promise.all(leaving);
+    await Promise.all(disconnections);
   } finally {
     await bare.close();
   }

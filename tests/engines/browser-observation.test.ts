@@ -62,28 +62,28 @@ interface ObservedEvent {
 
 async function observe({
   browser,
-}: BareBrowser): Promise<{ heard: ObservedEvent[]; targets: ObservedTarget[] } & Closeable> {
-  const heard: ObservedEvent[] = [];
+}: BareBrowser): Promise<{ events: ObservedEvent[]; targets: ObservedTarget[] } & Closeable> {
+  const events: ObservedEvent[] = [];
   const targets: ObservedTarget[] = [];
-  const observing = await browser.observe({
+  const observation = await browser.observe({
     target: target => {
       targets.push(target);
-      target.on((method, params) => void heard.push({ target, method, params }));
+      target.on((method, params) => void events.push({ target, method, params }));
       for (const method of ['Runtime.enable', 'Network.enable', 'Page.enable', 'Log.enable']) target.post(method);
       if (target.kind === 'page') target.post('Page.startScreencast', { format: 'jpeg', quality: 80 });
     },
   });
-  return { heard, targets, close: () => observing.close() };
+  return { events, targets, close: () => observation.close() };
 }
 
 /** Runs the same work without and with an observer. */
 async function withAndWithoutObserver<T>(work: () => Promise<T>): Promise<void> {
-  const without = await work();
-  const observing = await observe(bare);
+  const resultWithout = await work();
+  const observation = await observe(bare);
   try {
-    assert.deepEqual(await work(), without);
+    assert.deepEqual(await work(), resultWithout);
   } finally {
-    await observing.close();
+    await observation.close();
   }
 }
 
@@ -98,8 +98,8 @@ async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => 
   }
 }
 
-const consoleMessagesIn = ({ heard }: { heard: readonly ObservedEvent[] }): string[] =>
-  heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
+const consoleMessagesIn = ({ events }: { events: readonly ObservedEvent[] }): string[] =>
+  events.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
 
 test('Playwright sees the same popups, workers and cross-site frames with and without an observer', () =>
   withAndWithoutObserver(() =>
@@ -113,25 +113,25 @@ test('Playwright sees the same popups, workers and cross-site frames with and wi
       await context.addInitScript('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
       for (let time = 0; time < POPUPS; time++) {
-        const opened = page.waitForEvent('popup');
+        const blankPopupEvent = page.waitForEvent('popup');
         assert.equal(await page.evaluate("window.open('about:blank').put"), true);
-        await (await opened).close();
-        const before = workers;
-        const second = page.waitForEvent('popup');
+        await (await blankPopupEvent).close();
+        const workersBefore = workers;
+        const popupEvent = page.waitForEvent('popup');
         await page.evaluate("void window.open('/popup')");
-        const popup = await second;
+        const popup = await popupEvent;
         await popup.waitForLoadState();
-        await eventually('its worker', () => workers > before, Boolean, WORKER_MS).catch(() => {});
+        await eventually('its worker', () => workers > workersBefore, Boolean, WORKER_MS).catch(() => {});
         await popup.close();
       }
       assert.ok(workers >= WORKERS_MIN, `${workers} workers were reported`);
       await page.goto(`${pages.url}/frames`);
       await eventually('the first message of the frame', () => said.has('first of frame true'));
-      const state =
+      const stateExpression =
         'JSON.stringify([document.visibilityState, document.hasFocus(), innerWidth, innerHeight, devicePixelRatio])';
       return {
         said: [...said].filter(text => text.startsWith('first of')).sort(),
-        state: await page.evaluate(state),
+        state: await page.evaluate(stateExpression),
       };
     }),
   ));
@@ -145,9 +145,9 @@ test('Puppeteer sees the same targets with and without an observer', () =>
       await page.goto(`${pages.url}/opener`);
       const seen: unknown[] = [await page.evaluate('globalThis.put')];
       for (let time = 0; time < POPUPS; time++) {
-        const opened = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
+        const popupEvent = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         seen.push(await page.evaluate("String(window.open('/popup'))"));
-        const popup = await opened;
+        const popup = await popupEvent;
         // A page that is still loading has no title.
         const title = () => popup?.title().catch(() => '');
         seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
@@ -161,14 +161,14 @@ test('Puppeteer sees the same targets with and without an observer', () =>
   }));
 
 test("a client that enables Network before it resumes a service worker sees the response of the worker's script", async () => {
-  const observing = await observe(bare);
+  const observation = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   try {
     client.onMessage(({ method, params }) => {
       if (method !== 'Target.attachedToTarget') return;
-      const service = String(params?.sessionId);
+      const workerChannel = String(params?.sessionId);
       for (const each of ['Runtime.enable', 'Network.enable', 'Runtime.runIfWaitingForDebugger'])
-        client.ask(each, {}, service).catch(() => {});
+        client.ask(each, {}, workerChannel).catch(() => {});
     });
     const filter = [{ type: 'service_worker' }, { exclude: true }];
     const held = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter };
@@ -177,8 +177,8 @@ test("a client that enables Network before it resumes a service worker sees the 
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     await client.waitForValue('the page', "document.title === 'Opener'", String(sessionId));
     for (let time = 0; time < SERVICE_WORKERS; time++) {
-      const register = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
-      assert.equal(await client.evaluate(register, String(sessionId)), true);
+      const registerExpression = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
+      assert.equal(await client.evaluate(registerExpression, String(sessionId)), true);
     }
     const told = (event: string) => client.events.filter(({ method }) => method === event);
     await eventually(
@@ -191,7 +191,7 @@ test("a client that enables Network before it resumes a service worker sees the 
     await client.send('Target.closeTarget', { targetId });
   } finally {
     await client.close();
-    await observing.close();
+    await observation.close();
   }
 });
 
@@ -204,18 +204,18 @@ test('a raw client sees the same windows, focus and screencast with and without 
       return all.filter(one => one.type === 'page');
     };
     // One of the earlier pages may still be closing.
-    const earlier = new Set((await readPages()).map(one => one.targetId));
+    const earlierIds = new Set((await readPages()).map(one => one.targetId));
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     const page = String(sessionId);
     await client.send('Page.startScreencast', { format: 'jpeg', quality: 20, maxWidth: 320, maxHeight: 320 }, page);
-    const frame = await client.event('Page.screencastFrame');
+    const frame = await client.waitForEvent('Page.screencastFrame');
     const { deviceWidth, deviceHeight } = (frame.params?.metadata ?? {}) as Record<string, unknown>;
-    const another = client.next('another frame', ({ method }) => method === 'Page.screencastFrame');
+    const nextFrame = client.next('another frame', ({ method }) => method === 'Page.screencastFrame');
     await client.send('Page.screencastFrameAck', { sessionId: frame.params?.sessionId }, page);
-    await another;
+    await nextFrame;
     await client.send('Page.stopScreencast', {}, page);
-    const opened = await client.ask(
+    const openReply = await client.ask(
       'Runtime.evaluate',
       { expression: "String(window.open('about:blank'))", userGesture: true },
       page,
@@ -224,47 +224,47 @@ test('a raw client sees the same windows, focus and screencast with and without 
       '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
       page,
     );
-    const own = (await readPages()).map(one => one.targetId).filter(id => !earlier.has(id));
+    const own = (await readPages()).map(one => one.targetId).filter(id => !earlierIds.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
     // A page that is closing is still listed for a moment.
     await eventually('the pages to be closed', readPages, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
-    return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
+    return { opened: openReply.result, state, deviceWidth, deviceHeight, pages: own.length };
   }));
 
 test('an observer sees the first message and the first request of popups, workers and frames', async () => {
-  const observing = await observe(bare);
+  const observation = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/opener` }, page);
   await client.send('Runtime.evaluate', { expression: "void window.open('/popup')", userGesture: true }, page);
   await client.send('Page.navigate', { url: `${pages.url}/frames` }, page);
-  const wanted = ['first of popup', 'first of worker', 'first of frame'];
+  const expectedMessages = ['first of popup', 'first of worker', 'first of frame'];
   await eventually(
     'the first messages of popup, worker and frame',
-    () => consoleMessagesIn(observing).join('\n'),
-    said => wanted.every(one => said.includes(one)),
+    () => consoleMessagesIn(observation).join('\n'),
+    said => expectedMessages.every(one => said.includes(one)),
   );
-  const asked = (path: string): boolean =>
-    observing.heard.some(
+  const wasRequested = (path: string): boolean =>
+    observation.events.some(
       ({ method, params }) => method === 'Network.requestWillBeSent' && JSON.stringify(params.request).includes(path),
     );
   for (const path of ['/popup', '/framed', '/asked-by-worker'])
-    await eventually(`${path} to be requested`, () => asked(path));
-  const kinds = observing.targets.map(({ kind, isNew }) => `${kind} ${isNew}`);
+    await eventually(`${path} to be requested`, () => wasRequested(path));
+  const kinds = observation.targets.map(({ kind, isNew }) => `${kind} ${isNew}`);
   for (const kind of ['page true', 'worker true', 'iframe true']) assert.ok(kinds.includes(kind), kinds.join());
-  const worker = observing.targets.find(target => target.kind === 'worker');
+  const worker = observation.targets.find(target => target.kind === 'worker');
   assert.equal(worker?.parent?.kind, 'page');
   await client.close();
-  await observing.close();
+  await observation.close();
 });
 
 test('targets that a client has paused are resumed when the client disconnects', async () => {
-  const observing = await observe(bare);
-  const holder = await CdpClient.connect(bare.url);
+  const observation = await observe(bare);
+  const pausingClient = await CdpClient.connect(bare.url);
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
-  await holder.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
+  await pausingClient.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
   let opened = false;
   const opening = client
     .ask('Runtime.evaluate', { expression: "String(window.open('about:blank'))", userGesture: true }, page)
@@ -272,13 +272,13 @@ test('targets that a client has paused are resumed when the client disconnects',
       opened = true;
       return reply;
     });
-  await holder.event('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
+  await pausingClient.waitForEvent('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
   for (let turn = 0; turn < TURNS; turn++) await client.send('Browser.getVersion');
   assert.equal(opened, false, 'the target is paused by the client');
-  holder.cut();
+  pausingClient.cut();
   assert.deepEqual((await opening).result?.result, { type: 'string', value: '[object Window]' });
   await client.close();
-  await observing.close();
+  await observation.close();
 });
 
 test('an adopted browser can open a window, and an observer then finds the existing pages', async () => {
@@ -289,9 +289,9 @@ test('an adopted browser can open a window, and an observer then finds the exist
   const expression = "String(window.open('about:blank'))";
   const reply = await client.ask('Runtime.evaluate', { expression, userGesture: true }, page);
   assert.deepEqual(reply.result?.result, { type: 'string', value: '[object Window]' });
-  const observing = await observe(bare);
-  assert.ok(observing.targets.filter(target => target.kind === 'page').length >= 2);
-  assert.ok(observing.targets.every(target => !target.isNew));
+  const observation = await observe(bare);
+  assert.ok(observation.targets.filter(target => target.kind === 'page').length >= 2);
+  assert.ok(observation.targets.every(target => !target.isNew));
   await client.close();
-  await observing.close();
+  await observation.close();
 });

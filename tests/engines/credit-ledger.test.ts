@@ -36,7 +36,7 @@ import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const STEPS = 10_000;
 const CLIENTS = 6;
-const ENDS_MS = 240_000;
+const END_WITHIN_MS = 240_000;
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const RATES = { browserSecond: 1, egressMegabyte: 1 };
 const HOST = newId<HostId>(new Date());
@@ -87,9 +87,9 @@ function aHold(applicationId: ApplicationId, amount: number): NewHold {
   return { id, applicationId, hostId: HOST, purposeKind: 'session', purposeId: id, amount, rates: RATES, at };
 }
 
-const settled = (trx: Db, purposeId: string, cost: number) => settle(trx, purposeId, { cost, at: new Date() });
+const settleCost = (trx: Db, purposeId: string, cost: number) => settle(trx, purposeId, { cost, at: new Date() });
 
-const balanceOf = (account: AccountId) =>
+const readBalance = (account: AccountId) =>
   db.selectFrom('creditBalances').selectAll().where('accountId', '=', account).executeTakeFirstOrThrow();
 
 /** Asserts that the tables agree with each other, which they must do after any operation. */
@@ -113,8 +113,8 @@ async function assertBooks(): Promise<void> {
     assert.equal(Number(row.held), Number(row.reserved), 'the sum of the holds equals the reserved credit');
     assert.equal(Number(row.captured), Number(row.revenue), 'the sum of the captures equals the revenue');
   }
-  const unbalanced = 'select 1 from credit_entries where funding + available + reserved + revenue + promo <> 0';
-  assert.equal((await admin.query(unbalanced)).rows.length, 0);
+  const unbalancedQuery = 'select 1 from credit_entries where funding + available + reserved + revenue + promo <> 0';
+  assert.equal((await admin.query(unbalancedQuery)).rows.length, 0);
 }
 
 class Aborted extends Error {}
@@ -122,7 +122,7 @@ class Aborted extends Error {}
 test(`all entries sum to zero and no balance is negative after ${STEPS} random holds, captures, releases and crashes`, async () => {
   const accounts = [await anAccount(5000), await anAccount(5000), await anAccount(5000)];
   const counts = { held: 0, short: 0, metered: 0, settled: 0, granted: 0, aborted: 0, killed: 0 };
-  const rolledBack: string[] = [];
+  const rolledBackIds: string[] = [];
   const open: string[] = [];
 
   /**
@@ -144,42 +144,42 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
     }
   };
 
-  const step = async (below: (end: number) => number): Promise<void> => {
-    const { account, applications } = accounts[below(accounts.length)] ?? assert.fail();
-    const fate = below(40);
+  const step = async (randomBelow: (end: number) => number): Promise<void> => {
+    const { account, applications } = accounts[randomBelow(accounts.length)] ?? assert.fail();
+    const fate = randomBelow(40);
     const crash = fate === 0 ? 'kill' : fate < 4 ? 'abort' : 'none';
-    const what = below(20);
+    const what = randomBelow(20);
     if (what < 9 || open.length === 0) {
-      const asked = aHold(applications[below(2)] ?? assert.fail(), 1 + below(150));
+      const newHold = aHold(applications[randomBelow(2)] ?? assert.fail(), 1 + randomBelow(150));
       let outcome: 'held' | 'short' = 'short';
       const done = await perform(crash, async trx => {
-        outcome = (await hold(trx, asked)) === 'held' ? 'held' : 'short';
+        outcome = (await hold(trx, newHold)) === 'held' ? 'held' : 'short';
       });
-      if (!done) rolledBack.push(asked.id);
-      else if ((outcome as string) === 'held') open.push(asked.id);
+      if (!done) rolledBackIds.push(newHold.id);
+      else if ((outcome as string) === 'held') open.push(newHold.id);
       if (done) counts[outcome] += 1;
     } else if (what < 13) {
-      const id = open[below(open.length)] ?? assert.fail();
-      const cost = below(60);
-      const target = below(200);
+      const id = open[randomBelow(open.length)] ?? assert.fail();
+      const cost = randomBelow(60);
+      const target = randomBelow(200);
       const now = new Date();
       const use = { metered: { seconds: cost, bytes: 0 }, cost, target, at: now, dueAt: now };
       const done = await perform(crash, async trx => {
-        const found = await lockHeld(trx, id);
-        if (found) await meter(trx, found, use);
+        const lockedHold = await lockHeld(trx, id);
+        if (lockedHold) await meter(trx, lockedHold, use);
       });
       if (done) counts.metered += 1;
     } else if (what < 19) {
-      const [id = assert.fail()] = open.splice(below(open.length), 1);
-      const cost = below(3) === 0 ? 0 : below(80);
-      const mayExceed = below(2) === 0;
+      const [id = assert.fail()] = open.splice(randomBelow(open.length), 1);
+      const cost = randomBelow(3) === 0 ? 0 : randomBelow(80);
+      const mayExceed = randomBelow(2) === 0;
       const done = await perform(crash, async trx => {
         await settle(trx, id, { cost, mayExceed, at: new Date() });
       });
       if (done) counts.settled += 1;
       else open.push(id);
     } else {
-      const amount = 1 + below(250);
+      const amount = 1 + randomBelow(250);
       const done = await perform(
         crash,
         async trx => void (await addCredit(trx, account, 'fund', amount, { at: new Date() })),
@@ -190,10 +190,10 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
 
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
     const random = createRandomGenerator(20261123 + client);
-    const below = (end: number): number => Math.floor(random() * end);
-    for (let at = client; at < STEPS; at += CLIENTS) await step(below);
+    const randomBelow = (end: number): number => Math.floor(random() * end);
+    for (let at = client; at < STEPS; at += CLIENTS) await step(randomBelow);
   });
-  await withTimeLimit('every step to end', Promise.all(clients), ENDS_MS);
+  await withTimeLimit('every step to end', Promise.all(clients), END_WITHIN_MS);
 
   const { held, short, metered, settled: ended, aborted, killed } = counts;
   const enough = held > 1000 && short > 50 && metered > 500 && ended > 1000 && aborted > 300 && killed > 100;
@@ -202,12 +202,12 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
   const kept = await db
     .selectFrom('creditReservations')
     .select('id')
-    .where('id', 'in', rolledBack as ReservationId[])
+    .where('id', 'in', rolledBackIds as ReservationId[])
     .execute();
   assert.deepEqual(kept, [], 'a rolled back hold leaves no reservation');
-  for (const id of open) await inTrx(trx => settled(trx, id, 0));
+  for (const id of open) await inTrx(trx => settleCost(trx, id, 0));
   await assertBooks();
-  for (const { account } of accounts) assert.equal((await balanceOf(account)).reserved, 0);
+  for (const { account } of accounts) assert.equal((await readBalance(account)).reserved, 0);
   const { rows } = await admin.query(
     'select deadlocks::integer from pg_stat_database where datname = current_database()',
   );
@@ -229,7 +229,7 @@ test('exactly one of 40 concurrent holds of the last credit succeeds', async () 
   );
   assert.equal(outcomes.filter(outcome => outcome === 'held').length, 1);
   for (const outcome of outcomes) if (outcome !== 'held') assert.deepEqual(outcome, { required: 100, available: 0 });
-  assert.equal((await balanceOf(account)).available, 0);
+  assert.equal((await readBalance(account)).available, 0);
 });
 
 test('an account without credit cannot place a hold', async () => {
@@ -241,54 +241,56 @@ test('an account without credit cannot place a hold', async () => {
 test('exactly one of 20 concurrent settlements of a reservation captures credit', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
-  const asked = aHold(application, 600);
-  assert.equal(await inTrx(trx => hold(trx, asked)), 'held');
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => inTrx(trx => settled(trx, asked.id, 500))));
+  const newHold = aHold(application, 600);
+  assert.equal(await inTrx(trx => hold(trx, newHold)), 'held');
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => inTrx(trx => settleCost(trx, newHold.id, 500))));
   assert.deepEqual(
     outcomes.filter(outcome => outcome !== undefined),
     [500],
   );
-  const { available, reserved, revenue } = await balanceOf(account);
+  const { available, reserved, revenue } = await readBalance(account);
   assert.deepEqual({ available, reserved, revenue }, { available: 500, reserved: 0, revenue: 500 });
 });
 
 test('a capture does not exceed its hold', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
-  const asked = aHold(application, 600);
-  await inTrx(trx => hold(trx, asked));
-  assert.equal(await inTrx(trx => settled(trx, asked.id, 5000)), 600);
-  assert.equal((await balanceOf(account)).available, 400);
+  const newHold = aHold(application, 600);
+  await inTrx(trx => hold(trx, newHold));
+  assert.equal(await inTrx(trx => settleCost(trx, newHold.id, 5000)), 600);
+  assert.equal((await readBalance(account)).available, 400);
 });
 
 test('a session that used more than its hold is charged up to the available credit, but no more', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
-  const asked = aHold(application, 600);
-  await inTrx(trx => hold(trx, asked));
-  const captured = await inTrx(trx => settle(trx, asked.id, { cost: 5000, mayExceed: true, at: new Date() }));
+  const newHold = aHold(application, 600);
+  await inTrx(trx => hold(trx, newHold));
+  const captured = await inTrx(trx => settle(trx, newHold.id, { cost: 5000, mayExceed: true, at: new Date() }));
   assert.equal(captured, 1000);
-  const { available, reserved, revenue } = await balanceOf(account);
+  const { available, reserved, revenue } = await readBalance(account);
   assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
 });
 
 test('metering captures the usage so far, and extends the hold only if the credit is sufficient; settling captures the rest', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
-  const asked = aHold(application, 600);
-  await inTrx(trx => hold(trx, asked));
-  const metered = async (cost: number, target: number) =>
+  const newHold = aHold(application, 600);
+  await inTrx(trx => hold(trx, newHold));
+  const meterUsage = async (cost: number, target: number) =>
     inTrx(async trx => {
-      const found = await lockHeld(trx, asked.id);
+      const lockedHold = await lockHeld(trx, newHold.id);
       const at = new Date();
-      return found && meter(trx, found, { metered: { seconds: cost, bytes: 0 }, cost, target, at, dueAt: at });
+      return (
+        lockedHold && meter(trx, lockedHold, { metered: { seconds: cost, bytes: 0 }, cost, target, at, dueAt: at })
+      );
     });
-  assert.equal(await metered(100, 700), 'extended');
-  assert.equal(await metered(200, 1200), 'short');
-  const { available, reserved, revenue } = await balanceOf(account);
+  assert.equal(await meterUsage(100, 700), 'extended');
+  assert.equal(await meterUsage(200, 1200), 'short');
+  const { available, reserved, revenue } = await readBalance(account);
   assert.deepEqual({ available, reserved, revenue }, { available: 300, reserved: 500, revenue: 200 });
-  assert.equal(await inTrx(trx => settled(trx, asked.id, 250)), 250);
-  assert.equal((await balanceOf(account)).available, 750);
+  assert.equal(await inTrx(trx => settleCost(trx, newHold.id, 250)), 250);
+  assert.equal((await readBalance(account)).available, 750);
 });
 
 for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_MAX + 1])
@@ -303,24 +305,24 @@ for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_M
       inTrx(trx => addCredit(trx, account, 'grant', amount, { at: new Date() })),
       RangeError,
     );
-    const asked = aHold(application, 5);
-    await inTrx(trx => hold(trx, asked));
+    const newHold = aHold(application, 5);
+    await inTrx(trx => hold(trx, newHold));
     if (amount !== 0)
       await assert.rejects(
-        inTrx(trx => settled(trx, asked.id, amount)),
+        inTrx(trx => settleCost(trx, newHold.id, amount)),
         RangeError,
       );
-    assert.equal((await balanceOf(account)).available, 5);
+    assert.equal((await readBalance(account)).available, 5);
   });
 
 test('a balance can reach 2^53 - 1, and a further credit is refused', async () => {
   const { account } = await anAccount(AMOUNT_MAX);
-  assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
+  assert.equal((await readBalance(account)).available, AMOUNT_MAX);
   await assert.rejects(
     inTrx(trx => addCredit(trx, account, 'grant', 1, { at: new Date() })),
     /violates check constraint/,
   );
-  assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
+  assert.equal((await readBalance(account)).available, AMOUNT_MAX);
 });
 
 test('a session without a credit hold can be placed and ended while the balance of its account is locked', async () => {
@@ -331,7 +333,7 @@ test('a session without a credit hold can be placed and ended while the balance 
   const id = newId<SessionId>(createdAt);
   await inTrx(async trx => {
     await lockBalance(trx, account);
-    const placed = await store.sessions.place(
+    const outcome = await store.sessions.place(
       {
         ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
         ...{ createdAt, expiresAt: addMs(createdAt, 60_000) },
@@ -342,7 +344,7 @@ test('a session without a credit hold can be placed and ended while the balance 
         hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST, { at: createdAt, expiresAt }),
       },
     );
-    assert.ok('placed' in placed);
+    assert.ok('placed' in outcome);
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
     assert.equal((await store.sessions.finish(id, new Date(), 0))?.status, 'COMPLETED');
   });
@@ -361,45 +363,52 @@ async function aMeteredSession(
     ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
     ...{ createdAt: at, expiresAt: addMs(at, 60_000) },
   };
-  const placed = await store.sessions.place(row, {
+  const outcome = await store.sessions.place(row, {
     ...{ createdAfter: at, terms: () => ({ expiresAt: row.expiresAt, below: ANY }) },
     hold: () => ({ id: newId<ReservationId>(at), amount, rates }),
   });
-  if ('placed' in placed) return id;
-  assert.deepEqual(placed, { short: { required: amount, available: (await availableOf(applicationId)) ?? 0 } });
+  if ('placed' in outcome) return id;
+  assert.deepEqual(outcome, { short: { required: amount, available: (await readAvailable(applicationId)) ?? 0 } });
   return undefined;
 }
 
-const availableOf = async (applicationId: ApplicationId): Promise<number | undefined> => {
+const readAvailable = async (applicationId: ApplicationId): Promise<number | undefined> => {
   const { billingAccountId } = await db
     .selectFrom('applications')
     .select('billingAccountId')
     .where('id', '=', applicationId)
     .executeTakeFirstOrThrow();
-  return (await balanceOf(billingAccountId)).available;
+  return (await readBalance(billingAccountId)).available;
 };
 
 test('ending a session captures the cost that kit/metered-cost.ts calculates, for any usage and rates', async () => {
   const random = createRandomGenerator(33);
-  const upTo = (end: number): number => Math.floor(random() * end);
+  const randomBelow = (end: number): number => Math.floor(random() * end);
   const { account, applications } = await anAccount(8_000_000_000_000_000);
   const [application = assert.fail()] = applications;
   for (let run = 0; run < 150; run += 1) {
-    const rates = { browserSecond: upTo(3) * upTo(5_000_000), egressMegabyte: 1 + upTo(10 ** upTo(7)) };
+    const rates = {
+      browserSecond: randomBelow(3) * randomBelow(5_000_000),
+      egressMegabyte: 1 + randomBelow(10 ** randomBelow(7)),
+    };
     const id = (await aMeteredSession(application, 1, rates)) ?? assert.fail();
     const startedAt = new Date();
     await store.sessions.markRunning(id, startedAt);
-    const bytes = upTo(10 ** (1 + upTo(9)));
+    const bytes = randomBelow(10 ** (1 + randomBelow(9)));
     await store.sessions.setTraffic(id, { proxyBytes: 0, egressBytes: bytes });
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
-    const endedAt = addMs(startedAt, run % 3 === 0 ? 1000 * upTo(100) : upTo(100_000));
-    const before = await balanceOf(account);
+    const endedAt = addMs(startedAt, run % 3 === 0 ? 1000 * randomBelow(100) : randomBelow(100_000));
+    const balanceBefore = await readBalance(account);
     assert.equal((await store.sessions.finish(id, endedAt, 0))?.status, 'COMPLETED');
-    const after = await balanceOf(account);
-    const counted = meteredCost(rates, { seconds: secondsRoundedUp(startedAt, endedAt), bytes });
-    const expected = Math.min(counted, before.available + 1);
-    assert.equal(after.revenue - before.revenue, expected, JSON.stringify({ rates, bytes, startedAt, endedAt }));
-    assert.equal(after.reserved, 0);
+    const balanceAfter = await readBalance(account);
+    const calculatedCost = meteredCost(rates, { seconds: secondsRoundedUp(startedAt, endedAt), bytes });
+    const expected = Math.min(calculatedCost, balanceBefore.available + 1);
+    assert.equal(
+      balanceAfter.revenue - balanceBefore.revenue,
+      expected,
+      JSON.stringify({ rates, bytes, startedAt, endedAt }),
+    );
+    assert.equal(balanceAfter.reserved, 0);
   }
 });
 
@@ -413,12 +422,12 @@ for (const lost of ['service_restart', 'host_lost'] as const)
     const at = addMs(startedAt, 10_000);
     const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
     await inTrx(async trx => {
-      const found = (await lockHeld(trx, id)) ?? assert.fail();
-      await meter(trx, found, use);
+      const lockedHold = (await lockHeld(trx, id)) ?? assert.fail();
+      await meter(trx, lockedHold, use);
     });
     await store.sessions.decideEnd(id, { status: 'ERROR', reason: lost }, new Date());
     await store.sessions.finish(id, addMs(startedAt, 90_000), 0);
-    assert.equal((await balanceOf(account)).revenue, 10);
+    assert.equal((await readBalance(account)).revenue, 10);
   });
 
 test('a session keeps its hold until its end is decided, and ten concurrent calls to finish it settle the hold once', async () => {
@@ -428,11 +437,11 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
   const startedAt = new Date();
   await store.sessions.markRunning(id, startedAt);
   assert.equal(await store.sessions.finish(id, new Date(), 0), undefined);
-  assert.equal((await balanceOf(account)).reserved, 100);
+  assert.equal((await readBalance(account)).reserved, 100);
   await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
   const ends = Array.from({ length: 10 }, (_, at) => store.sessions.finish(id, addMs(startedAt, 1000 * (at + 1)), 0));
   for (const row of await Promise.all(ends)) assert.equal(row?.status, 'COMPLETED');
-  const { revenue, reserved } = await balanceOf(account);
+  const { revenue, reserved } = await readBalance(account);
   assert.ok(revenue >= 1 && revenue <= 10, String(revenue));
   assert.equal(reserved, 0);
   const { rows } = await admin.query(`select count(*)::integer as count from credit_entries
@@ -449,30 +458,31 @@ test('five of 20 concurrent creates are placed when the credit covers five, and 
     `select count(*)::integer as count from sessions where application_id = '${application}'`,
   );
   assert.equal(rows[0].count, 5);
-  assert.equal((await balanceOf(account)).reserved, 500);
+  assert.equal((await readBalance(account)).reserved, 500);
   await assertBooks();
 });
 
 test('the database role of the server cannot change or remove entries, set a balance or change a settled reservation', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
-  const asked = aHold(application, 600);
-  await inTrx(trx => hold(trx, asked));
-  await inTrx(trx => settled(trx, asked.id, 100));
+  const newHold = aHold(application, 600);
+  await inTrx(trx => hold(trx, newHold));
+  await inTrx(trx => settleCost(trx, newHold.id, 100));
   const at = new Date();
-  const denied = /permission denied|never changed|changed by entries only|was settled|never removed|begins with 0/;
+  const denialPattern =
+    /permission denied|never changed|changed by entries only|was settled|never removed|begins with 0/;
   const entry = { id: newId<never>(at), accountId: account, type: 'grant', at } as const;
-  for (const refused of [
+  for (const statement of [
     db.updateTable('creditEntries').set({ reason: 'x' }),
     db.deleteFrom('creditEntries'),
     db.updateTable('creditBalances').set({ available: 1_000_000, promo: -1_000_000 }),
     db.deleteFrom('creditBalances'),
     db.insertInto('creditBalances').values({ accountId: newId<AccountId>(at), available: 5, promo: -5 }),
-    db.updateTable('creditReservations').set({ status: 'held', settledAt: null }).where('id', '=', asked.id),
-    db.updateTable('creditReservations').set({ captured: 600 }).where('id', '=', asked.id),
+    db.updateTable('creditReservations').set({ status: 'held', settledAt: null }).where('id', '=', newHold.id),
+    db.updateTable('creditReservations').set({ captured: 600 }).where('id', '=', newHold.id),
     db.deleteFrom('creditReservations'),
   ])
-    await assert.rejects(refused.execute(), denied);
+    await assert.rejects(statement.execute(), denialPattern);
   await assert.rejects(
     db
       .insertInto('creditEntries')
@@ -505,10 +515,10 @@ test('a call is inserted with its hold if the earlier equal call was withdrawn b
   const { account, applications } = await anAccount(100);
   const [application = assert.fail()] = applications;
   const key = newId<KeyId>(new Date());
-  const earlier = aCall(application, key, 0);
-  assert.equal(await store.invocations.insert(earlier, RATES), 'inserted');
+  const earlierCall = aCall(application, key, 0);
+  assert.equal(await store.invocations.insert(earlierCall, RATES), 'inserted');
   await admin.query(`create function withdraw_between() returns trigger language plpgsql as $$
-    begin delete from invocations where id = '${earlier.id}'; return null; end $$`);
+    begin delete from invocations where id = '${earlierCall.id}'; return null; end $$`);
   await admin.query(`create trigger withdraw_between after insert on invocations
     for each statement execute function withdraw_between()`);
   try {
@@ -516,6 +526,6 @@ test('a call is inserted with its hold if the earlier equal call was withdrawn b
   } finally {
     await admin.query('drop trigger withdraw_between on invocations');
   }
-  assert.equal(await store.invocations.get(application, earlier.id), undefined);
-  assert.equal(Number((await balanceOf(account)).reserved), 7);
+  assert.equal(await store.invocations.get(application, earlierCall.id), undefined);
+  assert.equal(Number((await readBalance(account)).reserved), 7);
 });

@@ -64,7 +64,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
 });
 
 /** Decides to redeem the authorization if it is approved, regardless of the polling interval. */
-const redeem =
+const redeemEffect =
   (account: AccountId) =>
   (row: DeviceRow | undefined): TokenRequestEffect =>
     row?.status === 'approved' ? { kind: 'redeem', token: aToken(account) } : { kind: 'nothing' };
@@ -77,9 +77,9 @@ test('an authorization is read back exactly as it was inserted', async () => {
 
 test('a duplicate user code is rejected, and the number of pending authorizations is limited', async () => {
   const row = await aRow();
-  const again = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
-  assert.equal(await device.insert(again, MANY), 'code_taken');
-  assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
+  const duplicateRow = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
+  assert.equal(await device.insert(duplicateRow, MANY), 'code_taken');
+  assert.equal(await device.insert({ ...duplicateRow, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
 test('only one of several concurrent claims succeeds, and only its account can read the authorization again', async () => {
@@ -98,22 +98,22 @@ test('only one of several concurrent claims succeeds, and only its account can r
 test('only the account that claimed an authorization can decide on it, only once and only before it expires', async () => {
   const account = await anAccount();
   const row = await aRow();
-  const denied = { status: 'denied' } as const;
-  assert.equal(await device.decide(row.id, account, NOW, denied), false, 'unclaimed');
+  const denial = { status: 'denied' } as const;
+  assert.equal(await device.decide(row.id, account, NOW, denial), false, 'unclaimed');
   await device.claim(row.userCodeHash, account, NOW);
-  assert.equal(await device.decide(row.id, await anAccount(), NOW, denied), false);
-  assert.equal(await device.decide(row.id, account, END, denied), false);
-  const decisions = await Promise.all(Array.from({ length: 10 }, () => device.decide(row.id, account, NOW, denied)));
+  assert.equal(await device.decide(row.id, await anAccount(), NOW, denial), false);
+  assert.equal(await device.decide(row.id, account, END, denial), false);
+  const decisions = await Promise.all(Array.from({ length: 10 }, () => device.decide(row.id, account, NOW, denial)));
   assert.equal(decisions.filter(Boolean).length, 1);
 });
 
 test('fifty concurrent collect calls insert one token', async () => {
   const account = await anAccount();
   const row = await anApprovedRow(account);
-  const collect = () => device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
+  const collect = () => device.collect(row.deviceCodeHash, NOW, redeemEffect(account), MANY);
   const results = await Promise.all(Array.from({ length: 50 }, collect));
-  const redeemed = results.filter(({ verdict }) => verdict !== 'limit_reached' && verdict.kind === 'redeem');
-  assert.equal(redeemed.length, 1);
+  const redeemedResults = results.filter(({ verdict }) => verdict !== 'limit_reached' && verdict.kind === 'redeem');
+  assert.equal(redeemedResults.length, 1);
   const tokens = await store.tokens.list(account, NOW, { limit: 100 });
   assert.equal(tokens.length, 1);
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.tokenId, tokens[0]?.id);
@@ -122,27 +122,27 @@ test('fifty concurrent collect calls insert one token', async () => {
 test('an account with the maximum number of tokens gets no further token, and the approval stays valid', async () => {
   const account = await anAccount();
   const row = await anApprovedRow(account);
-  assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');
+  assert.equal((await device.collect(row.deviceCodeHash, NOW, redeemEffect(account), 0)).verdict, 'limit_reached');
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.status, 'approved');
   assert.deepEqual(await store.tokens.list(account, NOW, { limit: 100 }), []);
 });
 
 test('a notification is sent for a revocation and for every change of status', async () => {
-  const changed: string[] = [];
-  const revoked: string[] = [];
-  scope.own(await store.listen('device_changed', id => changed.push(id), assert.fail));
-  scope.own(await store.listen('credential_revoked', hash => revoked.push(hash), assert.fail));
+  const changedIds: string[] = [];
+  const revokedHashes: string[] = [];
+  scope.own(await store.listen('device_changed', id => changedIds.push(id), assert.fail));
+  scope.own(await store.listen('credential_revoked', hash => revokedHashes.push(hash), assert.fail));
   const account = await anAccount();
   const row = await anApprovedRow(account);
-  await device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
+  await device.collect(row.deviceCodeHash, NOW, redeemEffect(account), MANY);
   const [token] = await store.tokens.list(account, NOW, { limit: 100 });
   assert.ok(token);
   await device.collect(row.deviceCodeHash, NOW, () => ({ kind: 'revoke', token: token.id }), MANY);
   assert.deepEqual((await store.tokens.byHash(token.hash))?.revokedAt, NOW);
-  const isAllHeard = () => (changed.length === 3 && revoked.length === 1 ? true : undefined);
+  const isAllHeard = () => (changedIds.length === 3 && revokedHashes.length === 1 ? true : undefined);
   await pollUntil(STEP_MS, 'the notices', isAllHeard);
-  assert.deepEqual([...new Set(changed)], [row.id]);
-  assert.deepEqual(revoked, [token.hash.toString('hex')]);
+  assert.deepEqual([...new Set(changedIds)], [row.id]);
+  assert.deepEqual(revokedHashes, [token.hash.toString('hex')]);
 });
 
 test('authorizations that expired before a given time are removed', async () => {

@@ -115,7 +115,7 @@ export class Wire {
   static async tunnel(fixture: Fixture, authority: string): Promise<Wire> {
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-    const head = await wire.until(HEAD_END);
+    const head = await wire.waitForText(HEAD_END);
     if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`the proxy did not open the tunnel: ${head}`);
     wire.#parts.splice(0, wire.#parts.length, wire.bytes.subarray(head.indexOf(HEAD_END) + HEAD_END.length));
     return wire;
@@ -134,29 +134,29 @@ export class Wire {
   }
 
   /** Waits until the received bytes contain a text. */
-  async until(wanted: string): Promise<string> {
-    await this.#when(() => this.text.includes(wanted), `"${wanted}" from the proxy`);
+  async waitForText(wanted: string): Promise<string> {
+    await this.#waitUntil(() => this.text.includes(wanted), `"${wanted}" from the proxy`);
     return this.text;
   }
 
-  async bytesOf(count: number): Promise<Buffer> {
+  async waitForBytes(count: number): Promise<Buffer> {
     let seen = 0;
-    await this.#when(() => {
+    await this.#waitUntil(() => {
       seen = this.#parts.reduce((sum, part) => sum + part.length, 0);
       return seen >= count;
     }, `${count} bytes from the proxy`);
     return this.bytes;
   }
 
-  ended(): Promise<void> {
-    return this.#when(() => this.socket.readableEnded || this.socket.destroyed, 'the end of a connection');
+  waitForEnd(): Promise<void> {
+    return this.#waitUntil(() => this.socket.readableEnded || this.socket.destroyed, 'the end of a connection');
   }
 
-  closed(): Promise<void> {
-    return this.#when(() => this.socket.destroyed, 'the connection to close');
+  waitForClose(): Promise<void> {
+    return this.#waitUntil(() => this.socket.destroyed, 'the connection to close');
   }
 
-  async #when(done: () => boolean, what: string): Promise<void> {
+  async #waitUntil(done: () => boolean, what: string): Promise<void> {
     const { socket } = this;
     const { promise, resolve } = Promise.withResolvers<void>();
     const look = (): void => {

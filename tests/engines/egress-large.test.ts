@@ -22,23 +22,23 @@ const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest
 
 const head = (bytes: number, more = ''): string => `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n${more}\r\n`;
 
-interface Outside {
+interface OutsideServer {
   readonly fixture: Fixture;
   readonly port: number;
   /** The request lines of each connection, in the order of the connections. */
-  readonly asked: readonly string[][];
+  readonly requestLines: readonly string[][];
 }
 
 /** Starts a server that answers each request with `respond`, which may also use the connection directly. */
-async function outside(
+async function openOutsideServer(
   t: TestContext,
   respond: (socket: Socket, path: string) => void,
   options: FixtureOptions = {},
-): Promise<Outside> {
-  const asked: string[][] = [];
+): Promise<OutsideServer> {
+  const requestLines: string[][] = [];
   const server = createServer(socket => {
     const lines: string[] = [];
-    asked.push(lines);
+    requestLines.push(lines);
     socket.on('error', () => {});
     socket.on('data', data => {
       for (const [, line = '', path = ''] of String(data).matchAll(/^((?:GET|HEAD) (\S+)) HTTP/gm)) {
@@ -48,15 +48,15 @@ async function outside(
     });
   });
   const port = await listen(t, server);
-  return { fixture: await openFixture(t, { ports: [port], ...options }), port, asked };
+  return { fixture: await openFixture(t, { ports: [port], ...options }), port, requestLines };
 }
 
-const large = (socket: Socket): void => {
+const sendLarge = (socket: Socket): void => {
   socket.write(head(LARGE.length));
   socket.write(LARGE);
 };
 
-const asks = (port: number, path: string, method = 'GET'): string =>
+const requestText = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
 const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
@@ -65,69 +65,74 @@ const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
   );
 
 /** Waits until this many bytes have arrived after the first head, and returns them. */
-async function bodyOf(wire: Wire, bytes: number): Promise<Buffer> {
-  const text = await wire.until(HEAD_END);
+async function waitForBody(wire: Wire, bytes: number): Promise<Buffer> {
+  const text = await wire.waitForText(HEAD_END);
   const start = text.indexOf(HEAD_END) + HEAD_END.length;
-  return (await wire.bytesOf(start + bytes)).subarray(start, start + bytes);
+  return (await wire.waitForBytes(start + bytes)).subarray(start, start + bytes);
 }
 
 test('the proxy passes a large body unchanged, counts it exactly and keeps the connection of the browser', async t => {
-  const { fixture, port, asked } = await outside(t, (socket, path) =>
-    path === '/large' ? large(socket) : socket.write(`${head(2)}ok`),
+  const {
+    fixture,
+    port,
+    requestLines: asked,
+  } = await openOutsideServer(t, (socket, path) =>
+    path === '/large' ? sendLarge(socket) : socket.write(`${head(2)}ok`),
   );
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/large'));
-  assert.equal(sha(await bodyOf(wire, LARGE.length)), sha(LARGE));
+  wire.socket.write(requestText(port, '/large'));
+  assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
   await waitUntilNothingOpen(fixture);
   const { bytesDown, connections } = fixture.egress.counters();
   assert.deepEqual([bytesDown, connections], [head(LARGE.length).length + LARGE.length, 1]);
-  wire.socket.write(asks(port, '/small'));
-  await wire.until(`${HEAD_END}ok`);
+  wire.socket.write(requestText(port, '/small'));
+  await wire.waitForText(`${HEAD_END}ok`);
   assert.deepEqual(asked, [['GET /large'], ['GET /small']]);
   wire.socket.destroy();
 });
 
 test('the proxy passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
   const sizes = [1, 10, 16_000, 70_000, 600_000, 3, 2 * MIB, LARGE.length];
-  const { fixture, port } = await outside(t, async socket => {
-    const whole = Buffer.concat([Buffer.from(head(LARGE.length)), LARGE]);
+  const { fixture, port } = await openOutsideServer(t, async socket => {
+    const wholeResponse = Buffer.concat([Buffer.from(head(LARGE.length)), LARGE]);
     let from = 0;
     for (const size of sizes) {
-      if (!socket.write(whole.subarray(from, from + size))) await new Promise(done => socket.once('drain', done));
+      if (!socket.write(wholeResponse.subarray(from, from + size)))
+        await new Promise(done => socket.once('drain', done));
       await new Promise(done => setImmediate(done));
       from += size;
     }
-    socket.write(whole.subarray(from));
+    socket.write(wholeResponse.subarray(from));
   });
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/'));
-  assert.equal(sha(await bodyOf(wire, LARGE.length)), sha(LARGE));
+  wire.socket.write(requestText(port, '/'));
+  assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
   wire.socket.destroy();
 });
 
 test('the proxy passes large bodies unchanged when at most one of two transfers gets a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
-    const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
+    const { fixture, port } = await openOutsideServer(t, sendLarge, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
       const wires = await Promise.all([1, 2].map(() => Wire.open(fixture.proxyPort)));
-      for (const wire of wires) wire.socket.write(asks(port, '/'));
-      for (const wire of wires) assert.equal(sha(await bodyOf(wire, LARGE.length)), sha(LARGE));
+      for (const wire of wires) wire.socket.write(requestText(port, '/'));
+      for (const wire of wires) assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
       for (const wire of wires) wire.socket.destroy();
     }
   }
 });
 
 test('the proxy drops bytes that the server sends beyond the declared length', async t => {
-  const { fixture, port } = await outside(t, (socket, path) => {
+  const { fixture, port } = await openOutsideServer(t, (socket, path) => {
     if (path !== '/large') return void socket.write(`${head(2)}ok`);
-    large(socket);
+    sendLarge(socket);
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nsmuggled');
   });
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/large'));
-  await bodyOf(wire, LARGE.length);
-  wire.socket.write(asks(port, '/small'));
-  await wire.until(`${HEAD_END}ok`);
+  wire.socket.write(requestText(port, '/large'));
+  await waitForBody(wire, LARGE.length);
+  wire.socket.write(requestText(port, '/small'));
+  await wire.waitForText(`${HEAD_END}ok`);
   assert.ok(!wire.text.includes('smuggled'));
   wire.socket.destroy();
 });
@@ -138,7 +143,7 @@ for (const [how, breakOff] of [
 ] as const)
   test(`the proxy aborts the browser's connection when the server ${how} the connection in the middle of a body`, async t => {
     const half = LARGE.subarray(0, LARGE.length / 2);
-    const { fixture, port } = await outside(t, socket => {
+    const { fixture, port } = await openOutsideServer(t, socket => {
       socket.write(head(LARGE.length));
       socket.write(half);
       void pollUntil(WAIT_MS, 'half of the body to be forwarded', () =>
@@ -146,48 +151,48 @@ for (const [how, breakOff] of [
       ).then(() => breakOff(socket));
     });
     const wire = await Wire.open(fixture.proxyPort);
-    wire.socket.write(asks(port, '/'));
-    await wire.ended();
+    wire.socket.write(requestText(port, '/'));
+    await wire.waitForEnd();
     assert.ok(wire.bytes.length < head(LARGE.length).length + LARGE.length);
     await waitUntilNothingOpen(fixture);
   });
 
 test('the proxy forwards the next response after a HEAD response that declares a length but has no body', async t => {
-  const { fixture, port } = await outside(t, (socket, path) =>
+  const { fixture, port } = await openOutsideServer(t, (socket, path) =>
     socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE.length)),
   );
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/', 'HEAD'));
-  await wire.until(HEAD_END);
-  wire.socket.write(asks(port, '/last'));
-  await wire.until(`${HEAD_END}ok`);
+  wire.socket.write(requestText(port, '/', 'HEAD'));
+  await wire.waitForText(HEAD_END);
+  wire.socket.write(requestText(port, '/last'));
+  await wire.waitForText(`${HEAD_END}ok`);
   wire.socket.destroy();
 });
 
 test('the proxy keeps the order of pipelined requests even if the first is answered last', async t => {
   // Each request has its own connection, so the order in which they arrive is undefined.
   const largeSent = Promise.withResolvers<void>();
-  const { fixture, port } = await outside(t, (socket, path) => {
+  const { fixture, port } = await openOutsideServer(t, (socket, path) => {
     if (path === '/last') return void socket.write(`${head(4)}last`);
     if (path === '/first') return void largeSent.promise.then(() => socket.write(`${head(5)}first`));
-    large(socket);
+    sendLarge(socket);
     largeSent.resolve();
   });
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/first') + asks(port, '/large') + asks(port, '/last'));
-  await wire.bytesOf(LARGE.length);
-  const all = await wire.until(`${HEAD_END}last`);
-  const first = all.indexOf(`${HEAD_END}first`) + HEAD_END.length + 'first'.length;
-  const start = all.indexOf(HEAD_END, first) + HEAD_END.length;
+  wire.socket.write(requestText(port, '/first') + requestText(port, '/large') + requestText(port, '/last'));
+  await wire.waitForBytes(LARGE.length);
+  const all = await wire.waitForText(`${HEAD_END}last`);
+  const firstEnd = all.indexOf(`${HEAD_END}first`) + HEAD_END.length + 'first'.length;
+  const start = all.indexOf(HEAD_END, firstEnd) + HEAD_END.length;
   assert.equal(sha(wire.bytes.subarray(start, start + LARGE.length)), sha(LARGE));
   wire.socket.destroy();
 });
 
-const endless = Buffer.alloc(MIB);
+const chunk = Buffer.alloc(MIB);
 
 function pourEndlessly(socket: Socket): void {
   const more = (): void => {
-    while (!socket.destroyed && socket.write(endless));
+    while (!socket.destroyed && socket.write(chunk));
   };
   socket.on('drain', more);
   socket.write(head(Number.MAX_SAFE_INTEGER));
@@ -195,20 +200,20 @@ function pourEndlessly(socket: Socket): void {
 }
 
 test('the proxy ends a transfer when the policy is replaced', async t => {
-  const { fixture, port } = await outside(t, pourEndlessly);
+  const { fixture, port } = await openOutsideServer(t, pourEndlessly);
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/'));
-  await wire.bytesOf(MIB);
+  wire.socket.write(requestText(port, '/'));
+  await wire.waitForBytes(MIB);
   fixture.egress.replacePolicy(policyForPorts([]));
-  await wire.ended();
+  await wire.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes the connection to the server when the browser disconnects', async t => {
-  const { fixture, port } = await outside(t, pourEndlessly);
+  const { fixture, port } = await openOutsideServer(t, pourEndlessly);
   const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(asks(port, '/'));
-  await wire.bytesOf(MIB);
+  wire.socket.write(requestText(port, '/'));
+  await wire.waitForBytes(MIB);
   wire.socket.destroy();
   await waitUntilNothingOpen(fixture);
 });
@@ -218,31 +223,31 @@ const KERNEL_BYTES_MAX = 40 * MIB;
 
 for (const way of ['a plain response', 'a tunnel'])
   test(`the proxy applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
-    const { fixture, port } = await outside(t, pourEndlessly);
+    const { fixture, port } = await openOutsideServer(t, pourEndlessly);
     const plain = way === 'a plain response';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
-    wire.socket.write(plain ? asks(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
+    wire.socket.write(plain ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
     // Wait until the transfer is on the direct path before pausing it.
-    await wire.bytesOf(8 * MIB);
+    await wire.waitForBytes(8 * MIB);
     wire.socket.pause();
-    const before = process.memoryUsage().arrayBuffers;
+    const bytesBefore = process.memoryUsage().arrayBuffers;
     let last = -1;
-    const standing = await pollUntil(
+    const stoppedAtBytes = await pollUntil(
       WAIT_MS,
       'the transfer to stop',
       () => {
         const now = fixture.egress.counters().bytesDown;
-        const still = now === last;
+        const hasStopped = now === last;
         last = now;
-        return still ? now : undefined;
+        return hasStopped ? now : undefined;
       },
       150,
     );
-    const taken = standing - wire.socket.bytesRead;
-    assert.ok(taken < KERNEL_BYTES_MAX, `${taken} bytes were accepted`);
-    assert.ok(process.memoryUsage().arrayBuffers - before < KERNEL_BYTES_MAX);
+    const acceptedBytes = stoppedAtBytes - wire.socket.bytesRead;
+    assert.ok(acceptedBytes < KERNEL_BYTES_MAX, `${acceptedBytes} bytes were accepted`);
+    assert.ok(process.memoryUsage().arrayBuffers - bytesBefore < KERNEL_BYTES_MAX);
     wire.socket.resume();
-    await wire.bytesOf(standing + MIB);
+    await wire.waitForBytes(stoppedAtBytes + MIB);
     wire.socket.destroy();
     await waitUntilNothingOpen(fixture);
   });

@@ -10,7 +10,7 @@ import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { ManualClock } from '../harness/hand-clock.ts';
-import { openNameServer, PATIENT } from './egress-dns.ts';
+import { openNameServer, PATIENT_TIMEOUTS } from './egress-dns.ts';
 import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
@@ -22,7 +22,7 @@ const echo = (t: TestContext): Promise<number> =>
 async function assertStillWorks(fixture: Fixture, port: number): Promise<void> {
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.write('still here');
-  await wire.until('still here');
+  await wire.waitForText('still here');
   wire.socket.destroy();
   await waitUntilNothingOpen(fixture);
 }
@@ -32,7 +32,7 @@ const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
-const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
+const MALFORMED_REQUESTS: ReadonlyArray<readonly [string, string, RegExp]> = [
   ['not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', /^HTTP\/1.1 400 /],
   ['nonsense', 'hello there\r\n\r\n', /^HTTP\/1.1 400 /],
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', /^HTTP\/1.1 (400|505) /],
@@ -73,10 +73,10 @@ test('the proxy responds to malformed requests with an error and does not forwar
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  for (const [name, bytes, expected] of MALFORMED) {
+  for (const [name, bytes, expected] of MALFORMED_REQUESTS) {
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
-    await wire.until('\r\n\r\n');
+    await wire.waitForText('\r\n\r\n');
     assert.match(wire.text, expected, name);
     wire.socket.destroy();
   }
@@ -84,7 +84,7 @@ test('the proxy responds to malformed requests with an error and does not forwar
   await waitUntilNothingOpen(fixture);
 });
 
-const SMUGGLED = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+const SMUGGLED_REQUEST = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 
 test('the proxy does not forward a request that is hidden in the body of another', async t => {
   const seen: string[] = [];
@@ -113,27 +113,31 @@ test('the proxy does not forward a request that is hidden in the body of another
   for (const head of heads) {
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(
-      `POST http://a.test:${port}/outer HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+      `POST http://a.test:${port}/outer HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n0\r\n\r\n${SMUGGLED_REQUEST}`,
       'latin1',
     );
-    await wire.until('\r\n\r\n');
+    await wire.waitForText('\r\n\r\n');
     assert.match(wire.text, /^HTTP\/1.1 400 /, head);
-    await wire.ended();
+    await wire.waitForEnd();
     wire.socket.destroy();
   }
   assert.deepEqual(seen, []);
   const many = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1`).join('\r\n');
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(
-    `GET http://a.test:${port}/many HTTP/1.1\r\nHost: a\r\n${many}\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+    `GET http://a.test:${port}/many HTTP/1.1\r\nHost: a\r\n${many}\r\nContent-Length: ${SMUGGLED_REQUEST.length}\r\n\r\n${SMUGGLED_REQUEST}`,
   );
-  await wire.until('ok');
+  await wire.waitForText('ok');
   wire.socket.destroy();
-  assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a Content-Length after thousands of headers is respected');
+  assert.deepEqual(
+    seen,
+    [`GET /many ${SMUGGLED_REQUEST.length}`],
+    'a Content-Length after thousands of headers is respected',
+  );
 });
 
 /** Matches the response to a plain request that fails: a head with the kind of failure. The connection then ends. */
-const failed = (kind: string): RegExp => new RegExp(`^HTTP/1\\.1 100 Continue\r\nx-berth-failed: ${kind}\r\n`);
+const failurePattern = (kind: string): RegExp => new RegExp(`^HTTP/1\\.1 100 Continue\r\nx-berth-failed: ${kind}\r\n`);
 
 const BAD_RESPONSES: ReadonlyArray<readonly [string, string]> = [
   ['not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
@@ -164,7 +168,7 @@ test('the proxy reports an invalid response as a failure, for requests with and 
     for (const how of [[], ['-d', 'body']]) {
       const { code, out } = await curl(fixture, '-i', ...how, `http://a.test:${port}/`);
       assert.notEqual(code, 0, name);
-      assert.match(out.toString(), failed('bad_answer'), name);
+      assert.match(out.toString(), failurePattern('bad_answer'), name);
     }
     await waitUntilNothingOpen(fixture);
   }
@@ -177,7 +181,7 @@ test("the proxy aborts the browser's connection when a response is truncated", a
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'));
     }),
   );
-  const chunked = await listen(
+  const chunkedPort = await listen(
     t,
     createServer(socket => {
       socket.once('data', () =>
@@ -187,81 +191,86 @@ test("the proxy aborts the browser's connection when a response is truncated", a
       );
     }),
   );
-  const fixture = await openFixture(t, { ports: [port, chunked] });
-  const short = await curl(fixture, `http://a.test:${port}/`);
-  assert.deepEqual([short.code, short.out.toString()], [18, 'half']);
-  const cut = await curl(fixture, `http://a.test:${chunked}/`);
-  assert.ok([18, 56].includes(cut.code), `curl ended with ${cut.code}`);
+  const fixture = await openFixture(t, { ports: [port, chunkedPort] });
+  const shortResult = await curl(fixture, `http://a.test:${port}/`);
+  assert.deepEqual([shortResult.code, shortResult.out.toString()], [18, 'half']);
+  const cutResult = await curl(fixture, `http://a.test:${chunkedPort}/`);
+  assert.ok([18, 56].includes(cutResult.code), `curl ended with ${cutResult.code}`);
   await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy distinguishes a refused connection from an unknown name, and shows no address or system error', async t => {
-  const names = await openNameServer(() => ({ addresses: [], isUnknown: true }));
-  t.after(() => names[Symbol.asyncDispose]());
+  const nameServer = await openNameServer(() => ({ addresses: [], isUnknown: true }));
+  t.after(() => nameServer[Symbol.asyncDispose]());
   const hosts = new Map([['a.test', '127.0.0.1']]);
-  const resolve = createResolver({ hosts, clock: systemClock, servers: [names.address], timeouts: PATIENT });
+  const resolve = createResolver({
+    hosts,
+    clock: systemClock,
+    servers: [nameServer.address],
+    timeouts: PATIENT_TIMEOUTS,
+  });
   const fixture = await openFixture(t, { ports: [1], resolve });
   for (const [host, kind] of [
     ['a.test', 'connect_failed'],
     ['unknown.test', 'name_not_resolved'],
   ] as const) {
-    const plain = await curl(fixture, '-i', `http://${host}:1/`);
-    assert.match(plain.out.toString(), failed(kind));
-    const tunnel = await curl(fixture, '-v', `https://${host}:1/`);
-    assert.match(tunnel.err, new RegExp(` 502 [\\s\\S]*x-berth-failed: ${kind}\r\n`));
-    const shown = plain.out.toString() + tunnel.err.replace(/^\* .*$/gm, '');
-    assert.doesNotMatch(shown, /ECONNREFUSED|ENOTFOUND|127\.0\.0\.1:1\b/);
+    const plainResult = await curl(fixture, '-i', `http://${host}:1/`);
+    assert.match(plainResult.out.toString(), failurePattern(kind));
+    const tunnelResult = await curl(fixture, '-v', `https://${host}:1/`);
+    assert.match(tunnelResult.err, new RegExp(` 502 [\\s\\S]*x-berth-failed: ${kind}\r\n`));
+    const shownText = plainResult.out.toString() + tunnelResult.err.replace(/^\* .*$/gm, '');
+    assert.doesNotMatch(shownText, /ECONNREFUSED|ENOTFOUND|127\.0\.0\.1:1\b/);
   }
-  assert.ok(names.asked('unknown.test') > 0);
+  assert.ok(nameServer.queryCount('unknown.test') > 0);
 });
 
 test('a request fails within its time limit when the name server does not respond', async t => {
   const fixture = await openFixture(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
   const { out } = await curl(fixture, '-i', 'http://a.test/');
-  assert.match(out.toString(), failed('name_timed_out'));
+  assert.match(out.toString(), failurePattern('name_timed_out'));
 });
 
 test('the proxy reports a failure when the resolver throws or returns invalid data', async t => {
   for (const answers of [[], ['nonsense'], ['10.0.0.1', 'nonsense'], ['fe80::1%eth0']]) {
     const fixture = await openFixture(t, { resolve: async () => answers });
-    assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failed('name_not_resolved'));
+    assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failurePattern('name_not_resolved'));
   }
   const fixture = await openFixture(t, {
     resolve: () => {
       throw new Error('broken');
     },
   });
-  assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failed('bad_answer'));
+  assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failurePattern('bad_answer'));
   assert.match((await curl(fixture, '-iv', 'https://a.test/')).err, / 502 /);
 });
 
 test('the proxy forwards a connection reset to the other side', async t => {
-  let outside: Socket | undefined;
+  let outsideSocket: Socket | undefined;
   const errors: string[] = [];
   const port = await listen(
     t,
     createServer(socket => {
-      outside = socket.on('error', (error: NodeJS.ErrnoException) => errors.push(error.code ?? ''));
+      outsideSocket = socket.on('error', (error: NodeJS.ErrnoException) => errors.push(error.code ?? ''));
       socket.resume();
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  await pollUntil(WAIT_MS, 'the connection outside', () => outside);
-  outside?.resetAndDestroy();
-  await wire.closed();
+  await pollUntil(WAIT_MS, 'the connection outside', () => outsideSocket);
+  outsideSocket?.resetAndDestroy();
+  await wire.waitForClose();
   assert.equal(wire.error, 'ECONNRESET');
-  outside = undefined;
-  const other = await Wire.tunnel(fixture, `a.test:${port}`);
-  await pollUntil(WAIT_MS, 'the connection outside', () => outside);
-  other.socket.resetAndDestroy();
+  outsideSocket = undefined;
+  const otherWire = await Wire.tunnel(fixture, `a.test:${port}`);
+  await pollUntil(WAIT_MS, 'the connection outside', () => outsideSocket);
+  otherWire.socket.resetAndDestroy();
   await pollUntil(WAIT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
   await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes both sides of a tunnel when a reset follows a half-close', async t => {
-  const ending = await listen(
+  const endingPort = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
       socket.on('error', () => {}).end('bye');
@@ -270,17 +279,17 @@ test('the proxy closes both sides of a tunnel when a reset follows a half-close'
     }),
   );
   const port = await echo(t);
-  const fixture = await openFixture(t, { ports: [ending, port], limits: { connectionsMax: 1 } });
-  const outsideFirst = await Wire.tunnel(fixture, `a.test:${ending}`);
-  await outsideFirst.ended();
+  const fixture = await openFixture(t, { ports: [endingPort, port], limits: { connectionsMax: 1 } });
+  const serverFirstWire = await Wire.tunnel(fixture, `a.test:${endingPort}`);
+  await serverFirstWire.waitForEnd();
   // After the server has ended its side of the connection, a reset is detected only by a write.
-  const writing = setInterval(() => outsideFirst.socket.write('x'), 5);
-  await outsideFirst.closed().finally(() => clearInterval(writing));
+  const writeTimer = setInterval(() => serverFirstWire.socket.write('x'), 5);
+  await serverFirstWire.waitForClose().finally(() => clearInterval(writeTimer));
   await assertStillWorks(fixture, port);
-  const browserFirst = await Wire.open(fixture.proxyPort);
-  browserFirst.socket.write(`CONNECT a.test:${ending} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await browserFirst.until('bye');
-  browserFirst.socket.resetAndDestroy();
+  const browserFirstWire = await Wire.open(fixture.proxyPort);
+  browserFirstWire.socket.write(`CONNECT a.test:${endingPort} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await browserFirstWire.waitForText('bye');
+  browserFirstWire.socket.resetAndDestroy();
   await waitUntilNothingOpen(fixture);
   await assertStillWorks(fixture, port);
 });
@@ -289,7 +298,7 @@ test('the proxy releases all connections after hundreds of aborted requests', as
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [port] });
   const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
-  const plain = `POST http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`;
+  const plainRequest = `POST http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`;
   const disruptions: ReadonlyArray<(socket: Socket) => void> = [
     socket => socket.resetAndDestroy(),
     socket => socket.write(head.slice(0, 20), () => socket.resetAndDestroy()),
@@ -297,9 +306,9 @@ test('the proxy releases all connections after hundreds of aborted requests', as
     socket =>
       socket.once('data', () => socket.write(Buffer.alloc(300_000), () => socket.resetAndDestroy())).write(head),
     socket => socket.once('data', () => socket.destroy()).write(head + 'x'.repeat(50_000)),
-    socket => socket.write(plain, () => socket.resetAndDestroy()),
-    socket => socket.write(plain + 'x'.repeat(99_999), () => socket.end()),
-    socket => socket.end(plain),
+    socket => socket.write(plainRequest, () => socket.resetAndDestroy()),
+    socket => socket.write(plainRequest + 'x'.repeat(99_999), () => socket.end()),
+    socket => socket.end(plainRequest),
     socket => socket.write('GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
   ];
   for (let round = 0; round < 40; round += 1) {
@@ -316,9 +325,9 @@ test('the proxy closes connections beyond the limit at once, and accepts new one
   const wires = [];
   for (let count = 0; count < 3; count += 1) wires.push(await Wire.tunnel(fixture, `a.test:${port}`));
   for (let count = 0; count < 20; count += 1) {
-    const refused = await Wire.open(fixture.proxyPort);
-    await refused.ended();
-    refused.socket.destroy();
+    const refusedWire = await Wire.open(fixture.proxyPort);
+    await refusedWire.waitForEnd();
+    refusedWire.socket.destroy();
   }
   assert.deepEqual(fixture.egress.counters().refusals, { too_many_connections: 20 });
   for (const wire of wires) wire.socket.destroy();
@@ -335,29 +344,29 @@ test('the proxy ends a connection with too many pipelined requests', async t => 
   const fixture = await openFixture(t, { ports: [port], limits: { requestsPerConnectionMax: 4 } });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
-  await wire.ended();
+  await wire.waitForEnd();
   await waitUntilNothingOpen(fixture);
   assert.ok(hits <= 4, `${hits} requests reached the server`);
-  const mixed = await Wire.open(fixture.proxyPort);
-  mixed.socket.write(
+  const mixedWire = await Wire.open(fixture.proxyPort);
+  mixedWire.socket.write(
     `GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`,
   );
-  await mixed.ended();
-  assert.equal(mixed.text, '');
+  await mixedWire.waitForEnd();
+  assert.equal(mixedWire.text, '');
 });
 
 test('a request head that arrives slowly times out, and so does a connection that never sends a request', async t => {
   // The limit that is not under test is long, so that a slow machine does not reach it first.
-  const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
-  const slow = await Wire.open(drip.proxyPort);
-  slow.socket.write('GET http://a.test/ HTTP/1.1\r\n');
-  const dripTimer = setInterval(() => slow.socket.write('X: y\r\n'), 20);
+  const dripFixture = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
+  const slowWire = await Wire.open(dripFixture.proxyPort);
+  slowWire.socket.write('GET http://a.test/ HTTP/1.1\r\n');
+  const dripTimer = setInterval(() => slowWire.socket.write('X: y\r\n'), 20);
   t.after(() => clearInterval(dripTimer));
-  assert.match(await slow.until('\r\n\r\n'), /^HTTP\/1.1 408 /);
-  await slow.ended();
-  const unused = await openFixture(t, { limits: { sweepMs: 50, unusedMs: 200 } });
-  const silent = await Wire.open(unused.proxyPort);
-  await silent.ended();
+  assert.match(await slowWire.waitForText('\r\n\r\n'), /^HTTP\/1.1 408 /);
+  await slowWire.waitForEnd();
+  const unusedFixture = await openFixture(t, { limits: { sweepMs: 50, unusedMs: 200 } });
+  const silentWire = await Wire.open(unusedFixture.proxyPort);
+  await silentWire.waitForEnd();
 });
 
 test('the proxy ends an idle connection and keeps an active one', async t => {
@@ -369,33 +378,33 @@ test('the proxy ends an idle connection and keeps an active one', async t => {
   const busy = await Wire.tunnel(fixture, `a.test:${port}`);
   await clock.advance(idleMs - 2 * sweepMs, sweepMs);
   busy.socket.write('tick');
-  await busy.until('tick');
+  await busy.waitForText('tick');
   assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
-  await idle.ended();
+  await idle.waitForEnd();
   await pollUntil(WAIT_MS, 'its connection to the server to close', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   busy.socket.write(' tock');
-  await busy.until('tick tock');
+  await busy.waitForText('tick tock');
 });
 
 test('the proxy ends a half-closed tunnel earlier than an open one', async t => {
-  const ended = Promise.withResolvers<void>();
+  const endReceived = Promise.withResolvers<void>();
   const port = await listen(
     t,
-    createServer({ allowHalfOpen: true }, socket => socket.once('end', ended.resolve).resume()),
+    createServer({ allowHalfOpen: true }, socket => socket.once('end', endReceived.resolve).resume()),
   );
   const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
-  await withTimeout(WAIT_MS, 'the end to reach the server', () => ended.promise);
+  await withTimeout(WAIT_MS, 'the end to reach the server', () => endReceived.promise);
   await clock.advance(sweepMs, sweepMs);
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
-  await wire.ended();
+  await wire.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
@@ -410,25 +419,25 @@ test('a response may take longer than the limits for request heads and unused co
   // The test sends the request as soon as the socket is connected, so the connection never counts as unused.
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await wire.until('\r\n\r\nlate');
+  await wire.waitForText('\r\n\r\nlate');
   wire.socket.destroy();
 });
 
 test('the proxy releases all connections when the browser disconnects while a connection is being opened', async t => {
-  const asked = Promise.withResolvers<void>();
+  const resolveCalled = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<readonly string[]>();
   const port = await echo(t);
   const resolve = (): Promise<readonly string[]> => {
-    asked.resolve();
+    resolveCalled.resolve();
     return answer.promise;
   };
   const fixture = await openFixture(t, { ports: [port], resolve });
-  const plain = await Wire.open(fixture.proxyPort);
-  const tunnel = await Wire.open(fixture.proxyPort);
-  tunnel.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  plain.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await asked.promise;
-  for (const { socket } of [plain, tunnel]) {
+  const plainWire = await Wire.open(fixture.proxyPort);
+  const tunnelWire = await Wire.open(fixture.proxyPort);
+  tunnelWire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  plainWire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await resolveCalled.promise;
+  for (const { socket } of [plainWire, tunnelWire]) {
     socket.resetAndDestroy();
     await once(socket, 'close');
   }
@@ -449,7 +458,7 @@ test('requests in progress are aborted promptly when the proxy is closed', async
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   await withTimeout(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
-  await wire.ended();
+  await wire.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
@@ -466,6 +475,6 @@ test('the proxy closes only the affected connection when a listener throws', asy
     assert.match(err, /x-berth-refused: private/, `curl ended with ${code}`);
   }
   const wire = await Wire.tunnel(fixture, 'own.test:80');
-  await wire.ended();
+  await wire.waitForEnd();
   assert.deepEqual(fixture.egress.counters().refusals, { private: 2 });
 });

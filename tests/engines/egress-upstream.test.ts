@@ -13,11 +13,11 @@ import { pollUntil } from '../../server/kit/wait.ts';
 import { type Fixture, listen, loopbackRange, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 /** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
-const GIVEN_UP_MS = 300;
+const SHORT_TIMEOUT_MS = 300;
 const HEAD_END = '\r\n\r\n';
-const CONNECTED = 'HTTP/1.1 200 Fine\r\n\r\n';
-const SOCKS_METHOD = Buffer.from([5, 0]);
-const SOCKS_CONNECTED = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+const CONNECT_RESPONSE = 'HTTP/1.1 200 Fine\r\n\r\n';
+const SOCKS_METHOD_REPLY = Buffer.from([5, 0]);
+const SOCKS_CONNECT_REPLY = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
 /** Answers a message that was received. `time` is its number, starting with 1. */
 type Responder = (socket: Socket, heard: string, time: number) => void;
@@ -63,7 +63,7 @@ async function openProxiedFixture(
 async function tunnel(fixture: Fixture, authority: string): Promise<string> {
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-  const head = await wire.until(HEAD_END);
+  const head = await wire.waitForText(HEAD_END);
   wire.socket.destroy();
   return head;
 }
@@ -73,21 +73,22 @@ const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
-const silent: Responder = () => {};
+const silentResponder: Responder = () => {};
 
 for (const [scheme, responders] of [
-  ['http', { 'silent.test': silent, 'half.test': socket => void socket.write('HTTP/1.1 20') }],
-  ['https', { 'silent.test': silent }],
+  ['http', { 'silent.test': silentResponder, 'half.test': socket => void socket.write('HTTP/1.1 20') }],
+  ['https', { 'silent.test': silentResponder }],
   [
     'socks5',
     {
-      'silent.test': silent,
-      'half.test': (socket, _, time) => void socket.write(time === 1 ? SOCKS_METHOD : SOCKS_CONNECTED.subarray(0, 3)),
+      'silent.test': silentResponder,
+      'half.test': (socket, _, time) =>
+        void socket.write(time === 1 ? SOCKS_METHOD_REPLY : SOCKS_CONNECT_REPLY.subarray(0, 3)),
     },
   ],
 ] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Responder>>]>)
   test(`a request times out when a ${scheme} proxy does not respond completely, and the failure is reported`, async t => {
-    const { fixture, failures } = await openProxiedFixture(t, scheme, responders, GIVEN_UP_MS);
+    const { fixture, failures } = await openProxiedFixture(t, scheme, responders, SHORT_TIMEOUT_MS);
     for (const host of Object.keys(responders)) {
       const head = await tunnel(fixture, `${host}:443`);
       assert.match(head, /^HTTP\/1\.1 504 [\s\S]*x-berth-failed: proxy_timed_out\r\n/, host);
@@ -101,7 +102,7 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
   const { fixture, failures } = await openProxiedFixture(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
-      for (const letter of CONNECTED) {
+      for (const letter of CONNECT_RESPONSE) {
         socket.write(letter);
         await new Promise(done => setImmediate(done));
       }
@@ -109,7 +110,7 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
   });
   const wire = await Wire.tunnel(fixture, 'slow.test:443');
   wire.socket.write('hello');
-  await wire.until('heard hello');
+  await wire.waitForText('heard hello');
   wire.socket.destroy();
   assert.deepEqual(failures, []);
 });
@@ -117,10 +118,12 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
 test('bytes from the destination that arrive together with the response of the upstream proxy are kept', async t => {
   const { fixture } = await openProxiedFixture(t, 'socks5', {
     'first.test': (socket, _, time) =>
-      void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_CONNECTED, Buffer.from('220 ready')])),
+      void socket.write(
+        time === 1 ? SOCKS_METHOD_REPLY : Buffer.concat([SOCKS_CONNECT_REPLY, Buffer.from('220 ready')]),
+      ),
   });
   const wire = await Wire.tunnel(fixture, 'first.test:25');
-  await wire.until('220 ready');
+  await wire.waitForText('220 ready');
   wire.socket.destroy();
 });
 
@@ -133,45 +136,45 @@ for (const [how, breakOff] of [
   test(`only the affected requests are aborted when an upstream proxy ${how} the connection in the middle of a body`, async t => {
     const { fixture, failures } = await openProxiedFixture(t, 'http', {
       'breaks.test': (socket, heard) => {
-        if (heard.startsWith('CONNECT ')) return void socket.write(CONNECTED);
+        if (heard.startsWith('CONNECT ')) return void socket.write(CONNECT_RESPONSE);
         if (heard.includes('/whole')) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole');
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * BODY.length}\r\n\r\n${BODY}`, () => breakOff(socket));
       },
     });
-    const plain = await Wire.open(fixture.proxyPort);
-    plain.socket.write('GET http://breaks.test/half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    const tunnelled = await Wire.tunnel(fixture, 'breaks.test:443');
-    tunnelled.socket.write('GET /half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    for (const wire of [plain, tunnelled]) {
-      await wire.ended();
+    const plainWire = await Wire.open(fixture.proxyPort);
+    plainWire.socket.write('GET http://breaks.test/half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    const tunnelWire = await Wire.tunnel(fixture, 'breaks.test:443');
+    tunnelWire.socket.write('GET /half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    for (const wire of [plainWire, tunnelWire]) {
+      await wire.waitForEnd();
       assert.ok(wire.bytes.length < 2 * BODY.length, 'the response was cut off');
       wire.socket.destroy();
     }
     const next = await Wire.open(fixture.proxyPort);
     next.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    await next.until(`${HEAD_END}whole`);
+    await next.waitForText(`${HEAD_END}whole`);
     next.socket.destroy();
     assert.deepEqual(failures, [], 'an aborted body is not reported as a failure of the proxy');
     await waitUntilNothingOpen(fixture);
   });
 
 test('a large plain body passes through an upstream proxy unchanged and is counted', async t => {
-  const large = randomBytes(5 * 1024 * 1024);
-  const head = `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`;
+  const largeBody = randomBytes(5 * 1024 * 1024);
+  const head = `HTTP/1.1 200 OK\r\nContent-Length: ${largeBody.length}\r\n\r\n`;
   const { fixture } = await openProxiedFixture(t, 'http', {
     'large.test': socket => {
       socket.write(head);
-      socket.write(large);
+      socket.write(largeBody);
     },
   });
   const wire = await Wire.open(fixture.proxyPort);
   const request = 'GET http://large.test/ HTTP/1.1\r\nHost: large.test\r\n\r\n';
   wire.socket.write(request);
-  const start = (await wire.until(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
-  assert.ok((await wire.bytesOf(start + large.length)).subarray(start).equals(large));
+  const start = (await wire.waitForText(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
+  assert.ok((await wire.waitForBytes(start + largeBody.length)).subarray(start).equals(largeBody));
   await waitUntilNothingOpen(fixture);
   const { bytesByProxy, bytesUp, bytesDown } = fixture.egress.counters();
-  assert.equal(bytesDown, head.length + large.length);
+  assert.equal(bytesDown, head.length + largeBody.length);
   assert.equal(bytesByProxy, bytesUp + bytesDown);
   wire.socket.destroy();
 });
@@ -189,7 +192,7 @@ test('a body that arrives slowly through an upstream proxy is forwarded complete
   });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://drips.test/ HTTP/1.1\r\nHost: drips.test\r\n\r\n');
-  await wire.until(`${HEAD_END}${'.'.repeat(drips)}`);
+  await wire.waitForText(`${HEAD_END}${'.'.repeat(drips)}`);
   wire.socket.destroy();
 });
 
@@ -197,12 +200,12 @@ test('the proxy reports bad_answer in an interim response if an upstream proxy c
   const { fixture } = await openProxiedFixture(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
-  assert.match(await wire.until(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
+  assert.match(await wire.waitForText(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
   wire.socket.destroy();
 });
 
 test('all connections are released when the browser disconnects while an upstream proxy is slow', async t => {
-  const { fixture, failures } = await openProxiedFixture(t, 'http', { 'silent.test': silent });
+  const { fixture, failures } = await openProxiedFixture(t, 'http', { 'silent.test': silentResponder });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
   await pollUntil(WAIT_MS, 'the proxy to be reached', () =>

@@ -23,9 +23,9 @@ import { curl, listen, openFixture, policyForPorts, WAIT_MS, Wire } from './egre
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-const origin = (t: TestContext, handle: RequestListener): Promise<number> => listen(t, createHttpServer(handle));
+const startOrigin = (t: TestContext, handle: RequestListener): Promise<number> => listen(t, createHttpServer(handle));
 
-async function body(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part);
   return Buffer.concat(parts);
@@ -37,7 +37,7 @@ before(() => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   try {
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
-    const names = 'subjectAltName=DNS:a.test,DNS:browsers.test';
+    const subjectAltName = 'subjectAltName=DNS:a.test,DNS:browsers.test';
     execFileSync(
       'openssl',
       [
@@ -53,7 +53,7 @@ before(() => {
         '-subj',
         '/CN=test',
         '-addext',
-        names,
+        subjectAltName,
         '-keyout',
         key,
         '-out',
@@ -69,7 +69,9 @@ before(() => {
 });
 
 test('the proxy forwards a plain request unchanged, without proxy headers', async t => {
-  const port = await origin(t, (request, response) => response.end(JSON.stringify([request.url, request.rawHeaders])));
+  const port = await startOrigin(t, (request, response) =>
+    response.end(JSON.stringify([request.url, request.rawHeaders])),
+  );
   const fixture = await openFixture(t, { ports: [port] });
   const { out } = await curl(
     fixture,
@@ -91,8 +93,8 @@ test('the proxy forwards a plain request unchanged, without proxy headers', asyn
 });
 
 test('the proxy passes header bytes above 127 unchanged, with and without bodies', async t => {
-  const port = await origin(t, async (request, response) => {
-    await body(request);
+  const port = await startOrigin(t, async (request, response) => {
+    await readBody(request);
     response
       .writeHead(200, ['X-Back', String(request.headers['x-there'])])
       .end(request.method === 'HEAD' ? undefined : 'ok');
@@ -119,7 +121,7 @@ test('the proxy returns a response unchanged: status, reason phrase, repeated he
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: other.test\r\n\r\n`);
-  const text = await wire.until('\r\n\r\nok');
+  const text = await wire.waitForText('\r\n\r\nok');
   const [status, ...lines] = text.split('\r\n');
   assert.equal(status, 'HTTP/1.1 299 Rather Fine');
   assert.deepEqual(lines.slice(0, 4), ['Set-Cookie: a=1', 'set-COOKIE: b=2', 'X-Latin: \xe9', 'Content-Length: 2']);
@@ -157,10 +159,10 @@ test('the proxy forwards a chunked response with the same chunks, and no body fo
 });
 
 test('the proxy passes every method with and without a body, with a Content-Length or chunked', async t => {
-  const port = await origin(t, async (request, response) => {
+  const port = await startOrigin(t, async (request, response) => {
     const { method, headers } = request;
     response.end(
-      `${method} ${(await body(request)).toString()} ${headers['content-length'] ?? '-'} ${headers['transfer-encoding'] ?? '-'}`,
+      `${method} ${(await readBody(request)).toString()} ${headers['content-length'] ?? '-'} ${headers['transfer-encoding'] ?? '-'}`,
     );
   });
   const fixture = await openFixture(t, { ports: [port] });
@@ -179,7 +181,7 @@ test('the proxy passes every method with and without a body, with a Content-Leng
 });
 
 test('the proxy passes the headers of HEAD, 204 and 304 without a body', async t => {
-  const port = await origin(t, (request, response) => {
+  const port = await startOrigin(t, (request, response) => {
     const status = Number(request.url?.slice(1));
     response.writeHead(status, status === 204 ? { 'x-seen': 'yes' } : { 'content-length': '1234', 'x-seen': 'yes' });
     response.end();
@@ -190,22 +192,22 @@ test('the proxy passes the headers of HEAD, 204 and 304 without a body', async t
   assert.equal(head.out.toString().match(/Content-Length: 1234/gi)?.length, 2);
   const wire = await Wire.open(fixture.proxyPort);
   for (const status of [204, 304]) wire.socket.write(`GET http://a.test:${port}/${status} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  const text = await wire.until('HTTP/1.1 304');
+  const text = await wire.waitForText('HTTP/1.1 304');
   assert.match(text, /^HTTP\/1.1 204 [\s\S]*?\r\n\r\nHTTP\/1.1 304 /);
   wire.socket.destroy();
 });
 
 test('the proxy forwards 100-continue from the server instead of sending its own', async t => {
-  const server = createHttpServer(async (request, response) => response.end(await body(request)));
-  let asked = 0;
+  const server = createHttpServer(async (request, response) => response.end(await readBody(request)));
+  let continueCount = 0;
   server.on('checkContinue', async (request, response) => {
-    asked += 1;
+    continueCount += 1;
     if (request.url === '/no') {
       response.writeHead(417, { 'content-length': 0 }).end();
       return;
     }
     response.writeContinue();
-    response.end(await body(request));
+    response.end(await readBody(request));
   });
   const port = await listen(t, server);
   const fixture = await openFixture(t, { ports: [port] });
@@ -213,14 +215,14 @@ test('the proxy forwards 100-continue from the server instead of sending its own
   const head = (path: string): string =>
     `POST http://a.test:${port}${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`;
   wire.socket.write(head('/yes'));
-  assert.match(await wire.until('\r\n\r\n'), /^HTTP\/1.1 100 /);
+  assert.match(await wire.waitForText('\r\n\r\n'), /^HTTP\/1.1 100 /);
   wire.socket.write('abc');
-  await wire.until('\r\n\r\nabc');
-  const other = await Wire.open(fixture.proxyPort);
-  other.socket.write(head('/no'));
-  assert.match(await other.until('\r\n\r\n'), /^HTTP\/1.1 417 /);
-  await other.ended();
-  assert.equal(asked, 2);
+  await wire.waitForText('\r\n\r\nabc');
+  const otherWire = await Wire.open(fixture.proxyPort);
+  otherWire.socket.write(head('/no'));
+  assert.match(await otherWire.waitForText('\r\n\r\n'), /^HTTP\/1.1 417 /);
+  await otherWire.waitForEnd();
+  assert.equal(continueCount, 2);
 });
 
 test('the proxy passes large bodies unchanged in both directions and counts the bytes of the connections to the server', async t => {
@@ -229,7 +231,7 @@ test('the proxy passes large bodies unchanged in both directions and counts the 
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'body'), sent);
   const seen = { up: 0, down: 0 };
-  const server = createHttpServer(async (request, response) => response.end(await body(request)));
+  const server = createHttpServer(async (request, response) => response.end(await readBody(request)));
   server.on('connection', (socket: Socket) =>
     socket.once('close', () => {
       seen.up += socket.bytesRead;
@@ -261,7 +263,7 @@ test('the proxy updates the byte counters while a tunnel is open, and counts the
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   const sent = randomBytes(3_000_001);
   wire.socket.write(sent);
-  assert.equal(sha(await wire.bytesOf(sent.length)), sha(sent));
+  assert.equal(sha(await wire.waitForBytes(sent.length)), sha(sent));
   assert.deepEqual(fixture.egress.counters(), {
     bytesUp: sent.length,
     bytesDown: sent.length,
@@ -271,7 +273,7 @@ test('the proxy updates the byte counters while a tunnel is open, and counts the
     refusals: {},
   });
   wire.socket.end();
-  await wire.ended();
+  await wire.waitForEnd();
 });
 
 test('the proxy keeps bytes that the browser sends before its tunnel is open', async t => {
@@ -283,7 +285,7 @@ test('the proxy keeps bytes that the browser sends before its tunnel is open', a
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: x\r\n\r\nearly`);
   wire.socket.write(' and soon after');
-  await wire.until('\r\n\r\nearly and soon after');
+  await wire.waitForText('\r\n\r\nearly and soon after');
   wire.socket.destroy();
 });
 
@@ -296,10 +298,10 @@ test('the proxy passes TLS end to end', async t => {
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'ca.pem'), tls.cert);
   const fixture = await openFixture(t, { ports: [port] });
-  const good = await curl(fixture, '--cacert', join(folder, 'ca.pem'), `https://a.test:${port}/`);
-  assert.equal(good.out.toString(), 'secret');
-  const untrusted = await curl(fixture, `https://a.test:${port}/`);
-  assert.equal(untrusted.code, 60);
+  const trustedResult = await curl(fixture, '--cacert', join(folder, 'ca.pem'), `https://a.test:${port}/`);
+  assert.equal(trustedResult.out.toString(), 'secret');
+  const untrustedResult = await curl(fixture, `https://a.test:${port}/`);
+  assert.equal(untrustedResult.code, 60);
 });
 
 test('the proxy passes a WebSocket through a tunnel: text, binary and close', async t => {
@@ -323,7 +325,7 @@ test('the proxy passes a WebSocket through a tunnel: text, binary and close', as
 });
 
 test('the proxy does not forward an Upgrade in a plain request', async t => {
-  const port = await origin(t, (request, response) => response.end(String(request.headers.upgrade ?? 'none')));
+  const port = await startOrigin(t, (request, response) => response.end(String(request.headers.upgrade ?? 'none')));
   const fixture = await openFixture(t, { ports: [port] });
   const { out } = await curl(
     fixture,
@@ -356,11 +358,11 @@ test('the proxy keeps connections alive, with one connection to the server per c
 });
 
 test('the proxy repeats a request on a new connection when the server has closed the kept-alive connection', async t => {
-  const served = new WeakMap<Socket, number>();
+  const requestCounts = new WeakMap<Socket, number>();
   const methods: string[] = [];
-  const port = await origin(t, (request, response) => {
-    const count = (served.get(request.socket) ?? 0) + 1;
-    served.set(request.socket, count);
+  const port = await startOrigin(t, (request, response) => {
+    const count = (requestCounts.get(request.socket) ?? 0) + 1;
+    requestCounts.set(request.socket, count);
     // The second request hits a closed connection, as when the server's keep-alive has expired.
     if (count > 1) {
       request.socket.resetAndDestroy();
@@ -393,13 +395,13 @@ test('the proxy repeats a request on a new connection when the server has closed
 });
 
 test('the proxy forwards the head of a response before its body arrives', async t => {
-  const port = await origin(t, (_request, response) =>
+  const port = await startOrigin(t, (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
   );
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
-  assert.match(await wire.until('\r\n\r\n'), /text\/event-stream/);
+  assert.match(await wire.waitForText('\r\n\r\n'), /text\/event-stream/);
   wire.socket.destroy();
   await pollUntil(WAIT_MS, 'the connection to the server to close with the connection of the browser', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
@@ -407,34 +409,34 @@ test('the proxy forwards the head of a response before its body arrives', async 
 });
 
 test('one side of a tunnel can end before the other', async t => {
-  const whole = createServer({ allowHalfOpen: true }, async socket => {
+  const upperCaseServer = createServer({ allowHalfOpen: true }, async socket => {
     const parts: Buffer[] = [];
     for await (const part of socket) parts.push(part);
     socket.end(Buffer.concat(parts).toString().toUpperCase());
   });
-  const port = await listen(t, whole);
+  const port = await listen(t, upperCaseServer);
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.write('ask');
   wire.socket.end('ed');
-  await wire.ended();
+  await wire.waitForEnd();
   assert.equal(wire.text, 'ASKED');
 
   const talkerPort = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
       socket.end('said');
-      socket.on('data', part => heard.push(part));
+      socket.on('data', part => receivedParts.push(part));
     }),
   );
-  const heard: Buffer[] = [];
+  const receivedParts: Buffer[] = [];
   fixture.egress.replacePolicy(policyForPorts([talkerPort]));
-  const other = await Wire.tunnel(fixture, `a.test:${talkerPort}`);
-  await other.ended();
-  assert.equal(other.text, 'said');
-  other.socket.end('still here');
+  const otherWire = await Wire.tunnel(fixture, `a.test:${talkerPort}`);
+  await otherWire.waitForEnd();
+  assert.equal(otherWire.text, 'said');
+  otherWire.socket.end('still here');
   await pollUntil(WAIT_MS, 'the other side to get all bytes', () =>
-    Buffer.concat(heard).toString() === 'still here' ? true : undefined,
+    Buffer.concat(receivedParts).toString() === 'still here' ? true : undefined,
   );
 });
 
@@ -452,17 +454,17 @@ test('the proxy delivers all bytes before closing, even to a slow reader', async
     fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
   wire.socket.resume();
-  await wire.ended();
+  await wire.waitForEnd();
   assert.equal(sha(wire.bytes), sha(bytes));
 });
 
 test('the proxy applies backpressure to the sender when the reader is slow', async t => {
-  const endless = Buffer.alloc(1 << 20);
+  const chunk = Buffer.alloc(1 << 20);
   const port = await listen(
     t,
     createServer(socket => {
       const more = (): void => {
-        while (!socket.destroyed && socket.write(endless));
+        while (!socket.destroyed && socket.write(chunk));
       };
       socket.on('drain', more).on('error', () => {});
       more();
@@ -471,15 +473,15 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.pause();
-  let before = -1;
+  let lastBytes = -1;
   const stuckAt = await pollUntil(
     WAIT_MS,
     'the transfer to stop',
     () => {
       const now = fixture.egress.counters().bytesDown;
-      const still = now > 0 && now === before;
-      before = now;
-      return still ? now : undefined;
+      const hasStopped = now > 0 && now === lastBytes;
+      lastBytes = now;
+      return hasStopped ? now : undefined;
     },
     150,
   );
@@ -489,23 +491,23 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
 });
 
 test('the proxy rejects, counts and reports a forbidden request, and the response shows only the rule', async t => {
-  const told: Refusal[] = [];
+  const reportedRefusals: Refusal[] = [];
   const fixture = await openFixture(t, {
     hosts: { 'inside.test': '10.9.9.9' },
-    listener: { refused: refusal => told.push(refusal) },
+    listener: { refused: refusal => reportedRefusals.push(refusal) },
   });
-  const plain = await curl(fixture, '-i', '-d', 'body', 'http://inside.test/');
-  assert.match(plain.out.toString(), /^HTTP\/1.1 403 Forbidden\r\n/);
-  assert.match(plain.out.toString(), /x-berth-refused: private\r\n/);
-  assert.doesNotMatch(plain.out.toString(), /10\.9/);
-  const tunnel = await curl(fixture, '-v', 'https://inside.test/');
-  assert.equal(tunnel.code, 56);
-  assert.match(tunnel.err, /HTTP\/1.1 403 Forbidden/);
-  assert.match(tunnel.err, /x-berth-refused: private/);
+  const plainResult = await curl(fixture, '-i', '-d', 'body', 'http://inside.test/');
+  assert.match(plainResult.out.toString(), /^HTTP\/1.1 403 Forbidden\r\n/);
+  assert.match(plainResult.out.toString(), /x-berth-refused: private\r\n/);
+  assert.doesNotMatch(plainResult.out.toString(), /10\.9/);
+  const tunnelResult = await curl(fixture, '-v', 'https://inside.test/');
+  assert.equal(tunnelResult.code, 56);
+  assert.match(tunnelResult.err, /HTTP\/1.1 403 Forbidden/);
+  assert.match(tunnelResult.err, /x-berth-refused: private/);
   await curl(fixture, 'http://localhost:1/', 'http://x.localhost:1/');
   assert.deepEqual(fixture.egress.counters().refusals, { private: 2, loopback: 2 });
   assert.deepEqual(
-    told.map(({ rule, via, hostname, port }) => [rule, via, hostname, port]),
+    reportedRefusals.map(({ rule, via, hostname, port }) => [rule, via, hostname, port]),
     [
       ['private', 'http', 'inside.test', 80],
       ['private', 'connect', 'inside.test', 443],
@@ -520,19 +522,19 @@ test('when the policy is replaced, the proxy applies the new policy at once to n
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const other = await listen(
+  const otherPort = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const fixture = await openFixture(t, { ports: [port, other] });
-  const going = await Wire.tunnel(fixture, `a.test:${port}`);
-  const staying = await Wire.tunnel(fixture, `a.test:${other}`);
-  fixture.egress.replacePolicy(policyForPorts([other]));
-  await going.ended();
+  const fixture = await openFixture(t, { ports: [port, otherPort] });
+  const forbiddenTunnel = await Wire.tunnel(fixture, `a.test:${port}`);
+  const allowedTunnel = await Wire.tunnel(fixture, `a.test:${otherPort}`);
+  fixture.egress.replacePolicy(policyForPorts([otherPort]));
+  await forbiddenTunnel.waitForEnd();
   await assert.rejects(Wire.tunnel(fixture, `a.test:${port}`), /x-berth-refused: loopback/);
-  staying.socket.write('here');
-  await staying.until('here');
-  staying.socket.destroy();
+  allowedTunnel.socket.write('here');
+  await allowedTunnel.waitForText('here');
+  allowedTunnel.socket.destroy();
 });
 
 test("the proxy serves the session's own connect address in its own process", async t => {
@@ -547,7 +549,7 @@ test("the proxy serves the session's own connect address in its own process", as
   const fixture = await openFixture(t, { self });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT 127.1:8080 HTTP/1.1\r\nHost: x\r\n\r\nGET /early HTTP/1.1\r\nHost: x\r\n\r\n');
-  await wire.until('own /early');
+  await wire.waitForText('own /early');
   wire.socket.destroy();
   const { socket: tunnel } = await Wire.tunnel(fixture, '127.0.0.1:8080');
   tunnel.removeAllListeners('data');
@@ -560,9 +562,11 @@ test("the proxy serves the session's own connect address in its own process", as
 });
 
 test('the proxy refuses plain requests to the connect address, and tunnels to other spellings or ports of it', async t => {
-  let accepted = 0;
-  const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
-  const plain = await curl(
+  let acceptedCount = 0;
+  const fixture = await openFixture(t, {
+    self: { hostname: '127.0.0.1', port: 8080, accept: () => (acceptedCount += 1) },
+  });
+  const plainResult = await curl(
     fixture,
     '-i',
     '-H',
@@ -571,10 +575,10 @@ test('the proxy refuses plain requests to the connect address, and tunnels to ot
     'Connection: Upgrade',
     'http://127.0.0.1:8080/v1/browsers/sessions',
   );
-  assert.match(plain.out.toString(), /^HTTP\/1.1 403 [\s\S]*x-berth-refused: own_service/);
+  assert.match(plainResult.out.toString(), /^HTTP\/1.1 403 [\s\S]*x-berth-refused: own_service/);
   for (const authority of ['localhost:8080', '127.0.0.2:8080', '127.0.0.1:8081', '[::1]:8080'])
     await assert.rejects(Wire.tunnel(fixture, authority), /x-berth-refused: loopback/, authority);
-  assert.equal(accepted, 0);
+  assert.equal(acceptedCount, 0);
 });
 
 test("the proxy terminates TLS with the operator's certificate if the server's own address uses https", async t => {
@@ -595,7 +599,7 @@ test("the proxy terminates TLS with the operator's certificate if the server's o
   }
   const wire = await Wire.tunnel(fixture, 'browsers.test:443');
   wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await wire.ended();
+  await wire.waitForEnd();
   assert.doesNotMatch(wire.text, /own/);
 });
 
@@ -606,12 +610,12 @@ test('the proxy closes all connections on close, and its listener can then be us
   );
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  const unused = await Wire.open(fixture.proxyPort);
+  const unusedWire = await Wire.open(fixture.proxyPort);
   await fixture.egress.close();
-  await Promise.all([wire.ended(), unused.ended()]);
+  await Promise.all([wire.waitForEnd(), unusedWire.waitForEnd()]);
   assert.equal(fixture.egress.counters().connectionsOpen, 0);
-  const late = await Wire.open(fixture.proxyPort);
-  await late.ended();
+  const lateWire = await Wire.open(fixture.proxyPort);
+  await lateWire.waitForEnd();
   await fixture.egress.close();
 
   const { openEgress } = await import('../../server/engines/egress/egress.ts');
@@ -627,14 +631,14 @@ test('the proxy closes all connections on close, and its listener can then be us
     log: silentLog,
   });
   t.after(() => next.close());
-  const again = await Wire.tunnel(fixture, `a.test:${port}`);
-  again.socket.write('again');
-  await again.until('again');
-  again.socket.destroy();
+  const newTunnel = await Wire.tunnel(fixture, `a.test:${port}`);
+  newTunnel.socket.write('again');
+  await newTunnel.waitForText('again');
+  newTunnel.socket.destroy();
 });
 
 test('a request of the HTTP client of Node.js succeeds through the proxy', async t => {
-  const port = await origin(t, (_request, response) => response.end('fine'));
+  const port = await startOrigin(t, (_request, response) => response.end('fine'));
   const fixture = await openFixture(t, { ports: [port] });
   const request = httpRequest({
     host: '127.0.0.1',
@@ -644,5 +648,5 @@ test('a request of the HTTP client of Node.js succeeds through the proxy', async
   });
   request.end();
   const [response] = await once(request, 'response');
-  assert.equal((await body(response)).toString(), 'fine');
+  assert.equal((await readBody(response)).toString(), 'fine');
 });

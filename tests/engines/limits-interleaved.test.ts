@@ -26,14 +26,14 @@ const STEPS_PER_CLIENT = 60;
 const SLOTS = 9;
 const LIMIT_MAX = 6;
 const WAIT_MAX_MS = 400;
-const ENDS_MS = 120_000;
+const END_WITHIN_MS = 120_000;
 const DAY = '2026-11-23';
 
 /**
  * Raises an error if an insert makes the number of open sessions exceed the limit. The limit is locked during the
  * insert.
  */
-const JUDGE = `
+const ADMISSION_CHECK_SQL = `
   create function judge_admission() returns trigger language plpgsql as $$
   declare
     most integer := (select (configured->'browsers'->>'maxConcurrent')::integer from application_limits
@@ -58,9 +58,9 @@ assert.ok(first);
 const client = new pg.Client({ connectionString: server.url.reveal() });
 await client.connect();
 scope.defer(() => client.end());
-await client.query(JUDGE);
+await client.query(ADMISSION_CHECK_SQL);
 
-const configured = (maxConcurrent: number) => ({ browsers: { maxConcurrent, maxCreatesPerMinute: 100_000 } });
+const limitsWith = (maxConcurrent: number) => ({ browsers: { maxConcurrent, maxCreatesPerMinute: 100_000 } });
 
 async function anApplication(): Promise<ApplicationId> {
   const now = new Date();
@@ -72,7 +72,7 @@ async function anApplication(): Promise<ApplicationId> {
     await first?.applications.insert({ ...row, createdAt: now, updatedAt: now }, account.id, 50),
     'inserted',
   );
-  assert.ok(await first?.limits.replace(id, 1, configured(LIMIT_MAX), now));
+  assert.ok(await first?.limits.replace(id, 1, limitsWith(LIMIT_MAX), now));
   return id;
 }
 
@@ -81,7 +81,7 @@ class Process {
   readonly store: Store;
   readonly queue = new AdmissionQueue<SessionRow>(systemClock);
   readonly hostId = newId<HostId>(new Date());
-  readonly running: SessionRow[] = [];
+  readonly runningSessions: SessionRow[] = [];
 
   constructor(store: Store) {
     this.store = store;
@@ -96,7 +96,7 @@ class Process {
       ...(waitMs === undefined ? {} : { waitMs }),
     });
     if ('refused' in outcome) return 'refused';
-    this.running.push(outcome.got);
+    this.runningSessions.push(outcome.got);
     return 'placed';
   }
 
@@ -116,7 +116,7 @@ class Process {
   }
 
   async release(index: number): Promise<void> {
-    const [row] = this.running.splice(index, 1);
+    const [row] = this.runningSessions.splice(index, 1);
     if (!row) return;
     await this.store.sessions.decideEnd(row.id, { status: 'COMPLETED', reason: 'released' }, new Date());
     assert.equal((await this.store.sessions.finish(row.id, new Date(), 0))?.status, 'COMPLETED');
@@ -127,9 +127,9 @@ class Process {
    * Reads the revision and replaces the limits of that revision, like `PUT limits`. Returns false if another change
    * came first.
    */
-  async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
+  async changeLimit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
-    const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());
+    const row = await this.store.limits.replace(applicationId, revision, limitsWith(maxConcurrent), new Date());
     this.queue.noteFreeSlot();
     return row !== undefined;
   }
@@ -143,34 +143,34 @@ for (const seed of SEEDS)
       await store.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });
     const counts = { placed: 0, refused: 0, changed: 0 };
 
-    const act = async (process: Process, below: (end: number) => number): Promise<void> => {
-      const application = applications[below(applications.length)] ?? assert.fail();
-      const what = below(10);
+    const act = async (process: Process, randomBelow: (end: number) => number): Promise<void> => {
+      const application = applications[randomBelow(applications.length)] ?? assert.fail();
+      const what = randomBelow(10);
       if (what < 3) return void counts[await process.create(application, undefined)]++;
-      if (what < 6) return void counts[await process.create(application, 1 + below(WAIT_MAX_MS))]++;
-      if (what < 8) return process.release(below(Math.max(1, process.running.length)));
+      if (what < 6) return void counts[await process.create(application, 1 + randomBelow(WAIT_MAX_MS))]++;
+      if (what < 8) return process.release(randomBelow(Math.max(1, process.runningSessions.length)));
       if (what === 8) {
-        if (await process.limit(application, below(LIMIT_MAX + 1))) counts.changed += 1;
+        if (await process.changeLimit(application, randomBelow(LIMIT_MAX + 1))) counts.changed += 1;
         return;
       }
-      const moved = below(2) === 0 ? applications : applications.toReversed();
-      await process.store.egressDays.add(DAY, new Map(moved.map(id => [id, 1])));
+      const orderedIds = randomBelow(2) === 0 ? applications : applications.toReversed();
+      await process.store.egressDays.add(DAY, new Map(orderedIds.map(id => [id, 1])));
     };
     const clients = processes.flatMap((process, number) =>
       Array.from({ length: CLIENTS_PER_PROCESS }, async (_, client) => {
         const random = createRandomGenerator(seed + 1000 * number + client);
-        const below = (end: number): number => Math.floor(random() * end);
+        const randomBelow = (end: number): number => Math.floor(random() * end);
         for (let step = 0; step < STEPS_PER_CLIENT; step++) {
-          await act(process, below);
-          if (below(4) === 0) await timer(below(10));
+          await act(process, randomBelow);
+          if (randomBelow(4) === 0) await timer(randomBelow(10));
         }
       }),
     );
-    await withTimeLimit('every request to end', Promise.all(clients), ENDS_MS);
+    await withTimeLimit('every request to end', Promise.all(clients), END_WITHIN_MS);
 
     assert.ok(counts.placed > 50 && counts.refused > 50 && counts.changed > 20, JSON.stringify(counts));
     for (const process of processes) {
-      while (process.running.length > 0) await process.release(0);
+      while (process.runningSessions.length > 0) await process.release(0);
       assert.equal(process.queue.size, 0);
       process.queue.close(() => new Error('closed'));
     }
@@ -191,7 +191,7 @@ test('a create that read the limits before they were replaced is checked against
   await client.query('begin');
   await client.query(
     'update application_limits set configured = $2, revision = revision + 1 where application_id = $1',
-    [applicationId, configured(0)],
+    [applicationId, limitsWith(0)],
   );
   const read: number[] = [];
   const createdAt = new Date();
@@ -209,8 +209,8 @@ test('a create that read the limits before they were replaced is checked against
   );
   await eventually('the limits to be read', () => read.length === 1);
   await client.query('commit');
-  const placed = await placing;
-  assert.ok('over' in placed, JSON.stringify(placed));
+  const outcome = await placing;
+  assert.ok('over' in outcome, JSON.stringify(outcome));
   assert.deepEqual(read, [LIMIT_MAX, 0]);
   assert.equal(await first.sessions.byId(id), undefined);
 });

@@ -91,11 +91,11 @@ describe('the outbox', () => {
   it('the outbox takes several files at once, all or none', async () => {
     const outbox = open(disk);
     const [first, second] = [newKey(), newKey()];
-    const taken = { key: first, staged: await stage(Buffer.from('a')) };
+    const firstFile = { key: first, staged: await stage(Buffer.from('a')) };
     // PostgreSQL text cannot contain a NUL character, so this call fails.
-    await assert.rejects(outbox.post(app, taken, { key: second, staged: '\0' }));
+    await assert.rejects(outbox.post(app, firstFile, { key: second, staged: '\0' }));
     assert.equal((await outbox.waiting(app, [first, second])).size, 0);
-    await outbox.post(app, taken, { key: second, staged: await stage(Buffer.from('b')) });
+    await outbox.post(app, firstFile, { key: second, staged: await stage(Buffer.from('b')) });
     await emptyOutbox(outbox);
     assert.deepEqual([String(await read(outbox, first)), String(await read(outbox, second))], ['a', 'b']);
     assert.deepEqual(readdirSync(join(folder, 'staging')), []);
@@ -106,9 +106,9 @@ describe('the outbox', () => {
     const outbox = open(disk);
     const key = newKey();
     await outbox.post(app, { key, staged: await stage(Buffer.from('x')) });
-    const stranger = newId<ApplicationId>(now);
-    assert.equal((await outbox.waiting(stranger, [key])).size, 0);
-    assert.equal(await outbox.open(stranger, key), undefined);
+    const otherApp = newId<ApplicationId>(now);
+    assert.equal((await outbox.waiting(otherApp, [key])).size, 0);
+    assert.equal(await outbox.open(otherApp, key), undefined);
     await emptyOutbox(outbox);
     await outbox.close();
   });
@@ -125,13 +125,13 @@ describe('the outbox', () => {
     const bytes = randomBytes(50_000);
     await s3.down();
     await outbox.post(app, { key, staged: await stage(bytes) });
-    const dueInMs = async (): Promise<number> =>
+    const readDueInMs = async (): Promise<number> =>
       Number((await store.outbox.byKey(app, key))?.dueAt) - clock.now().getTime();
-    const attempts = async (): Promise<number> => (await store.outbox.byKey(app, key))?.attempts ?? -1;
+    const readAttempts = async (): Promise<number> => (await store.outbox.byKey(app, key))?.attempts ?? -1;
     for (const [attempt, waitMs] of [1000, 2000, 4000].entries()) {
       await outbox.reconcile();
-      await eventually('an attempt to fail', async () => (await attempts()) === attempt + 1);
-      assert.equal(await dueInMs(), waitMs);
+      await eventually('an attempt to fail', async () => (await readAttempts()) === attempt + 1);
+      assert.equal(await readDueInMs(), waitMs);
       assert.ok((await read(outbox, key))?.equals(bytes), 'the waiting file can still be read');
       time = addMs(time, waitMs);
     }
@@ -144,10 +144,10 @@ describe('the outbox', () => {
   });
 
   it('the outbox continues after a crash between storing a file and deleting the row of the file', async () => {
-    const killed = open(disk);
+    const killedOutbox = open(disk);
     const key = newKey();
     const staged = await stage(Buffer.from('posted'));
-    await killed.post(app, { key, staged });
+    await killedOutbox.post(app, { key, staged });
     // This is the state after a server was killed before it could delete the row.
     await disk.putFile(key, staging.pathOf(staged));
     await stage(Buffer.from('staged and never posted'));

@@ -44,7 +44,7 @@ import { eventually } from '../harness/until.ts';
 import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
 
 const HOST_SECRET = 'only the host may read this';
-const never = new AbortController().signal;
+const unabortedSignal = new AbortController().signal;
 
 /** A tar header with fields that our archives never have. */
 function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
@@ -84,7 +84,7 @@ const PLAIN_KEYS: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   unwrap: async (_, wrapped) => new Secret(wrapped),
 };
 
-export function profilesSuite(form: Form): void {
+export function describeProfiles(form: Form): void {
   let dataDir = '';
   let host: BoxHost;
   let profiles: Profiles;
@@ -111,7 +111,7 @@ export function profilesSuite(form: Form): void {
       await removeDataDir(dataDir);
     });
 
-    const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
+    const newSeal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
     /** Makes the user of the box the owner of the path and of everything below it, except symbolic links. */
     const give = (path: string): void => {
@@ -129,7 +129,7 @@ export function profilesSuite(form: Form): void {
     };
 
     /** Stages a profile that `plant` fills, as if its browser had exited normally. */
-    async function staged(plant: (profile: string) => void): Promise<Staging> {
+    async function stageProfile(plant: (profile: string) => void): Promise<Staging> {
       const id = `s-${count++}`;
       const box = join(dataDir, 'sessions', id);
       mkdirSync(join(box, 'profile/Default'), { recursive: true });
@@ -142,10 +142,10 @@ export function profilesSuite(form: Form): void {
       return staging;
     }
 
-    const sealedFile = (file: string, packed: PackedProfile, under: Seal): SealedProfile => ({
+    const sealedProfileOf = (file: string, packed: PackedProfile, profileSeal: Seal): SealedProfile => ({
       body: createReadStream(file),
       checksum: packed.checksum,
-      seal: under,
+      seal: profileSeal,
     });
 
     /** Creates the empty folder of a box that is about to start. */
@@ -157,11 +157,11 @@ export function profilesSuite(form: Form): void {
     }
 
     async function roundTrip(plant: (profile: string) => void): Promise<{ box: string; packed: PackedProfile }> {
-      const under = seal();
-      const staging = await staged(plant);
-      const packed = await profiles.pack(staging, under, never);
+      const profileSeal = newSeal();
+      const staging = await stageProfile(plant);
+      const packed = await profiles.pack(staging, profileSeal, unabortedSignal);
       const box = newBox();
-      await profiles.unpack(sealedFile(staging.archiveFile, packed, under), box, true, never);
+      await profiles.unpack(sealedProfileOf(staging.archiveFile, packed, profileSeal), box, true, unabortedSignal);
       return { box, packed };
     }
 
@@ -245,11 +245,11 @@ export function profilesSuite(form: Form): void {
     });
 
     test('packing a huge sparse file is refused at the limit, and no packed archive is recorded', async () => {
-      const staging = await staged(profile => {
+      const staging = await stageProfile(profile => {
         const file = put(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
       });
-      const failure = await profiles.pack(staging, seal(), never).catch(error => error);
+      const failure = await profiles.pack(staging, newSeal(), unabortedSignal).catch(error => error);
       assert.ok(profiles.isRefusal(failure), String(failure));
       assert.equal(await staging.packedRecord(), undefined);
       await staging.remove();
@@ -257,23 +257,29 @@ export function profilesSuite(form: Form): void {
     });
 
     test('files in too deeply nested folders are skipped when a profile is packed', async () => {
-      const staging = await staged(profile => {
+      const staging = await stageProfile(profile => {
         let folder = join(profile, 'Default/IndexedDB');
         for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
         mkdirSync(folder, { recursive: true });
         writeFileSync(join(folder, 'deep'), 'x');
       });
-      const packed = await profiles.pack(staging, seal(), never);
+      const packed = await profiles.pack(staging, newSeal(), unabortedSignal);
       assert.deepEqual([packed.sizeBytes, packed.skipped], [0, 1]);
       await staging.remove();
     });
 
     /** Seals an archive correctly, so that it can be refused only because of its content. */
     async function sealArchive(tar: Readable): Promise<SealedProfile> {
-      const under = seal();
-      const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-      const sealed = await buffer(tar.pipe(createZstdCompress(level)).pipe(new Sealer(under.key, under.name)));
-      return { body: Readable.from([sealed]), checksum: createHash('sha256').update(sealed).digest(), seal: under };
+      const profileSeal = newSeal();
+      const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+      const sealedBytes = await buffer(
+        tar.pipe(createZstdCompress(zstdOptions)).pipe(new Sealer(profileSeal.key, profileSeal.name)),
+      );
+      return {
+        body: Readable.from([sealedBytes]),
+        checksum: createHash('sha256').update(sealedBytes).digest(),
+        seal: profileSeal,
+      };
     }
 
     const tarWith = (evil: Buffer): Readable =>
@@ -290,7 +296,7 @@ export function profilesSuite(form: Form): void {
       test(`an archive with ${what} is refused, and no unpacked file remains`, async () => {
         const box = newBox();
         const failure = await profiles
-          .unpack(await sealArchive(tarWith(header)), box, true, never)
+          .unpack(await sealArchive(tarWith(header)), box, true, unabortedSignal)
           .catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
@@ -303,7 +309,7 @@ export function profilesSuite(form: Form): void {
       })();
       const box = newBox();
       const failure = await profiles
-        .unpack(await sealArchive(Readable.from(bomb)), box, true, never)
+        .unpack(await sealArchive(Readable.from(bomb)), box, true, unabortedSignal)
         .catch(error => error);
       assert.ok(profiles.isDamage(failure), String(failure));
       assert.deepEqual(readdirSync(box), []);
@@ -311,8 +317,8 @@ export function profilesSuite(form: Form): void {
 
     test('no process remains when packing is aborted at any time', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
-        const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
-        const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
+        const staging = await stageProfile(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+        const packed = await profiles.pack(staging, newSeal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
         assert.equal((await staging.packedRecord())?.sizeBytes, packed?.sizeBytes);
         await staging.remove();
       }
@@ -332,56 +338,56 @@ export function profilesSuite(form: Form): void {
     });
 
     test('unpacking neither follows nor replaces an existing link or file', async () => {
-      const elsewhere = join(dataDir, `elsewhere-${count++}`);
+      const otherFolder = join(dataDir, `elsewhere-${count++}`);
       const good = () => sealArchive(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [
-        (box: string) => symlinkSync(elsewhere, join(box, 'profile')),
+        (box: string) => symlinkSync(otherFolder, join(box, 'profile')),
         (box: string) => {
           mkdirSync(join(box, 'profile'));
-          symlinkSync(elsewhere, join(box, 'profile/Default'));
+          symlinkSync(otherFolder, join(box, 'profile/Default'));
         },
-        (box: string) => symlinkSync(join(elsewhere, 'new'), join(put(box, 'profile/Default/x'), '../Cookies')),
+        (box: string) => symlinkSync(join(otherFolder, 'new'), join(put(box, 'profile/Default/x'), '../Cookies')),
         (box: string) => void put(box, 'profile/Default/Cookies', 'old'),
       ]) {
-        mkdirSync(elsewhere, { recursive: true });
+        mkdirSync(otherFolder, { recursive: true });
         const box = newBox();
         plant(box);
-        await assert.rejects(profiles.unpack(await good(), box, true, never), /exist/i);
-        assert.deepEqual(readdirSync(elsewhere), []);
+        await assert.rejects(profiles.unpack(await good(), box, true, unabortedSignal), /exist/i);
+        assert.deepEqual(readdirSync(otherFolder), []);
       }
     });
 
     test('altered bytes, a wrong key and a wrong checksum are reported as damage, and no unpacked file remains', async () => {
-      const under = seal();
-      const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
-      const packed = await profiles.pack(staging, under, never);
+      const profileSeal = newSeal();
+      const staging = await stageProfile(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+      const packed = await profiles.pack(staging, profileSeal, unabortedSignal);
       const bytes = readFileSync(staging.archiveFile);
-      const altered = Buffer.from(bytes);
-      altered.writeUInt8(altered.readUInt8(400_000) ^ 1, 400_000);
+      const alteredBytes = Buffer.from(bytes);
+      alteredBytes.writeUInt8(alteredBytes.readUInt8(400_000) ^ 1, 400_000);
       const alteredProfiles: SealedProfile[] = [
-        { body: Readable.from([altered]), checksum: packed.checksum, seal: under },
-        { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: under },
-        { body: Readable.from([bytes]), checksum: packed.checksum, seal: seal() },
-        { body: Readable.from([bytes]), checksum: randomBytes(32), seal: under },
+        { body: Readable.from([alteredBytes]), checksum: packed.checksum, seal: profileSeal },
+        { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: profileSeal },
+        { body: Readable.from([bytes]), checksum: packed.checksum, seal: newSeal() },
+        { body: Readable.from([bytes]), checksum: randomBytes(32), seal: profileSeal },
       ];
-      for (const sealed of alteredProfiles) {
+      for (const sealedProfile of alteredProfiles) {
         const box = newBox();
-        const failure = await profiles.unpack(sealed, box, true, never).catch(error => error);
+        const failure = await profiles.unpack(sealedProfile, box, true, unabortedSignal).catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
       }
     });
 
     test('a profile can be unpacked without its cookies', async () => {
-      const under = seal();
-      const staging = await staged(profile => {
+      const profileSeal = newSeal();
+      const staging = await stageProfile(profile => {
         put(profile, 'Default/Cookies');
         put(profile, 'Default/Cookies-journal');
         put(profile, 'Default/WebStorage/1');
       });
-      const packed = await profiles.pack(staging, under, never);
+      const packed = await profiles.pack(staging, profileSeal, unabortedSignal);
       const box = newBox();
-      await profiles.unpack(sealedFile(staging.archiveFile, packed, under), box, false, never);
+      await profiles.unpack(sealedProfileOf(staging.archiveFile, packed, profileSeal), box, false, unabortedSignal);
       assert.deepEqual(filesIn(box), ['profile/Default/WebStorage/1']);
     });
   });

@@ -17,10 +17,10 @@ function makeJpeg(size: string): Buffer {
 }
 
 /** Runs the work. Returns its result and the CPU time that this thread used for it. */
-async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: number }> {
-  const before = process.threadCpuUsage();
+async function measureCpu<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: number }> {
+  const usageBefore = process.threadCpuUsage();
   const result = await work();
-  const { user, system } = process.threadCpuUsage(before);
+  const { user, system } = process.threadCpuUsage(usageBefore);
   return { result, ms: (user + system) / 1000 };
 }
 
@@ -29,24 +29,26 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
   const pool = new WorkerPool();
   const blackOutInThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { owner: 'a session' });
   await blackOutInThread(); // starts the thread, because the measured time must not include the start
-  const beside = await cpuMsOf(blackOutInThread);
-  const here = await cpuMsOf(() => blackout(jpeg, RECTS));
+  const poolRun = await measureCpu(blackOutInThread);
+  const mainRun = await measureCpu(() => blackout(jpeg, RECTS));
   await pool.close();
-  assert.ok(here.result);
-  assert.ok(beside.result.jpeg && here.result.equals(beside.result.jpeg));
-  assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
+  assert.ok(mainRun.result);
+  assert.ok(poolRun.result.jpeg && mainRun.result.equals(poolRun.result.jpeg));
+  assert.ok(poolRun.ms < mainRun.ms / 4, `${poolRun.ms} ms of ${mainRun.ms} ms`);
 });
 
 test('rejects an image that declares an excessive size, and masks the next image', async () => {
   const jpeg = makeJpeg('64x48');
-  const endless = Buffer.from(jpeg);
-  const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));
-  endless.writeUInt32BE(0xffff_ffff, frame + 5); // 65535 x 65535
+  const oversizedJpeg = Buffer.from(jpeg);
+  const frameHeaderAt = oversizedJpeg.indexOf(Buffer.from([0xff, 0xc0]));
+  oversizedJpeg.writeUInt32BE(0xffff_ffff, frameHeaderAt + 5); // 65535 x 65535
   const pool = new WorkerPool({ threads: 1 });
-  const given = { owner: 'a session' };
+  const jobOptions = { owner: 'a session' };
   const shortJob = { ...BLACKOUT, limitMs: 2_000 };
-  const outcome = await pool.run(shortJob, { jpeg: endless, rects: [] }, given).catch((error: WorkFailed) => error.why);
+  const outcome = await pool
+    .run(shortJob, { jpeg: oversizedJpeg, rects: [] }, jobOptions)
+    .catch((error: WorkFailed) => error.why);
   assert.ok(outcome === 'too_long' || (typeof outcome === 'object' && !outcome.jpeg), JSON.stringify(outcome));
-  assert.ok((await pool.run(BLACKOUT, { jpeg, rects: RECTS }, given)).jpeg);
+  assert.ok((await pool.run(BLACKOUT, { jpeg, rects: RECTS }, jobOptions)).jpeg);
   await pool.close();
 });

@@ -17,7 +17,7 @@ function makeJpeg(...more: string[]): Buffer {
   return stdout;
 }
 
-function pixels(jpeg: Buffer): Buffer {
+function pixelsOf(jpeg: Buffer): Buffer {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'yuvj444p', '-f', 'rawvideo', 'pipe:1'];
   const { stdout, stderr } = spawnSync('ffmpeg', options, { input: jpeg });
   assert.equal(stderr.toString(), '');
@@ -27,12 +27,12 @@ function pixels(jpeg: Buffer): Buffer {
 for (const huffman of ['default', 'optimal'])
   test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} Huffman codes)`, () => {
     const jpeg = makeJpeg('-huffman', huffman);
-    const painted = blackout(jpeg, [
+    const maskedJpeg = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
       { x: 320, y: 190, width: 900, height: 900 },
     ]);
-    assert.ok(painted);
-    const [before, after] = [pixels(jpeg), pixels(painted)];
+    assert.ok(maskedJpeg);
+    const [before, after] = [pixelsOf(jpeg), pixelsOf(maskedJpeg)];
     for (let y = 0; y < HEIGHT; y++)
       for (let x = 0; x < WIDTH; x++) {
         const isCovered = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
@@ -45,13 +45,13 @@ for (const huffman of ['default', 'optimal'])
 
 test('leaves the image unchanged if there are no rectangles', () => {
   const jpeg = makeJpeg();
-  assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
+  assert.ok(pixelsOf(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixelsOf(jpeg)));
 });
 
 test('returns undefined for images that cannot be masked', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
   const jpeg = makeJpeg();
-  const progressive = Buffer.from(jpeg);
-  progressive[jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 1] = 0xc2;
-  assert.equal(blackout(progressive, []), undefined);
+  const progressiveJpeg = Buffer.from(jpeg);
+  progressiveJpeg[jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 1] = 0xc2;
+  assert.equal(blackout(progressiveJpeg, []), undefined);
 });

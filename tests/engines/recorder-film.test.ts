@@ -38,8 +38,8 @@ after(() => workers.close());
 const RED = [255, 0, 0] as const;
 const GREEN = [0, 255, 0] as const;
 const BLUE = [0, 0, 255] as const;
-const LARGE = { width: 1280, height: 720 };
-const ODD = { width: 801, height: 601 };
+const LARGE_SIZE = { width: 1280, height: 720 };
+const ODD_SIZE = { width: 801, height: 601 };
 const MINUTE_MS = 60_000;
 const SESSION = '0190a000-0000-7000-8000-000000000001' as SessionId;
 const METADATA = {
@@ -53,10 +53,23 @@ const METADATA = {
 
 const encodeQueue = new EncodeQueue(new Ffmpeg(jailedHelper), systemClock, silentLog);
 
-function frameOf([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
+function makeJpeg([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
   const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
-  const asked = ['-v', 'error', '-f', 'lavfi', '-i', colour, '-frames:v', '1', '-pix_fmt', 'yuvj420p', '-f', 'mjpeg'];
-  const { stdout, status } = spawnSync('ffmpeg', [...asked, 'pipe:1']);
+  const ffmpegArgs = [
+    '-v',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    colour,
+    '-frames:v',
+    '1',
+    '-pix_fmt',
+    'yuvj420p',
+    '-f',
+    'mjpeg',
+  ];
+  const { stdout, status } = spawnSync('ffmpeg', [...ffmpegArgs, 'pipe:1']);
   assert.equal(status, 0);
   return stdout;
 }
@@ -83,7 +96,7 @@ interface Film {
 /** Records a page that shows these frames at these times and then ends. Returns what was stored. */
 async function recordFilm(
   path: string,
-  shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
+  shownFrames: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly prepare?: () => void }>,
   endMs: number,
   sharedQueue?: EncodeQueue,
 ): Promise<Film> {
@@ -100,17 +113,17 @@ async function recordFilm(
     ...{ session: SESSION, folder, encodeQueue: sharedQueue ?? encodeQueue, sink, clock, log: silentLog },
     mayHold: () => sharedQueue !== undefined,
   });
-  const [first] = shown;
+  const [first] = shownFrames;
   assert.ok(first);
   const listener = {
     segmentComplete: (segment: CompleteRawSegment, size: Size) => pipeline.add(segment, size),
     lost: (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
   };
-  const begun = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
-  const journal = await PageJournal.begin(folder, 'page', begun, clock, listener);
+  const beginning = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
+  const journal = await PageJournal.begin(folder, 'page', beginning, clock, listener);
   let nowMs = 0;
-  for (const { atMs, jpeg, before } of shown) {
-    before?.();
+  for (const { atMs, jpeg, prepare } of shownFrames) {
+    prepare?.();
     clock.advance(atMs - nowMs);
     nowMs = atMs;
     await journal.take(frame(atMs, jpeg));
@@ -125,11 +138,17 @@ const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce(
 test('the full lifetime of a page that has a single late frame is recorded', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
-  const first = { ...frame(browserMs, frameOf(RED, LARGE)), at: paintedAt };
+  const first = { ...frame(browserMs, makeJpeg(RED, LARGE_SIZE)), at: paintedAt };
   const segments: CompleteRawSegment[] = [];
   const listener = { segmentComplete: (segment: CompleteRawSegment) => void segments.push(segment), lost: () => {} };
-  const begun = { first, leadMs: 400 };
-  const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
+  const beginning = { first, leadMs: 400 };
+  const journal = await PageJournal.begin(
+    new PageFolder(join(makeFolder(), 'page')),
+    'page',
+    beginning,
+    clock,
+    listener,
+  );
   await journal.take(first);
   clock.advance(3_000);
   const elapsedMs = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
@@ -143,11 +162,11 @@ test('the full lifetime of a page that has a single late frame is recorded', asy
 
 test('one minute is recorded with the exact duration in the segments and the MP4 file, and each color is shown at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
-  const images = colours.map(colour => frameOf(colour, LARGE));
+  const images = colours.map(colour => makeJpeg(colour, LARGE_SIZE));
   // Changes at irregular times, pauses of 7 s to 14 s, and a change at the end. The first frame arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
-  const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
-  const { segments, lost } = await recordFilm(join(makeFolder(), 'page'), shown, MINUTE_MS);
+  const shownFrames = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
+  const { segments, lost } = await recordFilm(join(makeFolder(), 'page'), shownFrames, MINUTE_MS);
   assert.deepEqual(lost, []);
   assert.deepEqual(
     segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
@@ -157,36 +176,39 @@ test('one minute is recorded with the exact duration in the segments and the MP4
   assert.ok(first && segments.every(({ init }) => init.equals(first.init)), 'all segments have the same init segment');
   const pieces = segments.map(({ durationsMs, sizes }) => ({ durationsMs, sizes }));
   const payloads = segments.map(({ bytes, payloadAt }) => bytes.subarray(payloadAt));
-  const fragmented = Buffer.concat([first.init, ...segments.map(({ bytes }) => bytes)]);
-  const whole = Buffer.concat([mp4Head(first.init, LARGE, pieces).head, ...payloads]);
-  assert.equal(durationOf(whole).toFixed(3), '60.000');
-  for (const film of [fragmented, whole]) {
+  const fragmentedFilm = Buffer.concat([first.init, ...segments.map(({ bytes }) => bytes)]);
+  const mp4Film = Buffer.concat([mp4Head(first.init, LARGE_SIZE, pieces).head, ...payloads]);
+  assert.equal(durationOf(mp4Film).toFixed(3), '60.000');
+  for (const film of [fragmentedFilm, mp4Film]) {
     const frames = framesOf(film);
     for (const [index, atMs] of times.entries()) {
       const at = index === 0 ? 0 : atMs / 1_000;
       const seen = frames.findLast(one => one.at <= at + 0.000_5);
       assert.ok(seen && isSimilarColour(seen.colour, colours[index % 3] ?? []), `${atMs} ms: ${JSON.stringify(seen)}`);
-      const before = frames.findLast(one => one.at < at - 0.000_5);
+      const frameBefore = frames.findLast(one => one.at < at - 0.000_5);
       if (index > 0)
-        assert.ok(before && isSimilarColour(before.colour, colours[(index - 1) % 3] ?? []), `before ${atMs} ms`);
+        assert.ok(
+          frameBefore && isSimilarColour(frameBefore.colour, colours[(index - 1) % 3] ?? []),
+          `before ${atMs} ms`,
+        );
     }
   }
 });
 
 test('waiting segments are encoded in one process, and each segment can be played alone', async () => {
   const folder = makeFolder();
-  const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
-  writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+  const [countingFfmpeg, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
+  writeFileSync(countingFfmpeg, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
-  const images = colours.map(colour => frameOf(colour, LARGE));
+  const images = colours.map(colour => makeJpeg(colour, LARGE_SIZE));
   // Two segments with several frames, three without changes, two with changes again, and a segment of 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
-  const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
+  const shownFrames = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   // The path contains characters at which a shell or a list of files would split it.
   const path = join(folder, "it's a page");
   const queueClock = new ManualClock();
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), queueClock, silentLog);
-  const filming = recordFilm(path, shown, 42_100, queue);
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, countingFfmpeg), queueClock, silentLog);
+  const filming = recordFilm(path, shownFrames, 42_100, queue);
   // The three segments without changes are encoded as one.
   await eventually('six segments to wait for their batch', () => queueClock.sleeperCount === 6);
   await queueClock.advance(1_000);
@@ -197,15 +219,15 @@ test('waiting segments are encoded in one process, and each segment can be playe
     [...Array.from({ length: 7 }, (_, index) => [index * 6_000, 6_000]), [42_000, 100]],
   );
   assert.equal(readFileSync(runs, 'utf8').split('\n').length - 1, 1);
-  const alone = await recordFilm(join(folder, 'alone'), shown.slice(0, 1), 1_000);
+  const singleFilm = await recordFilm(join(folder, 'alone'), shownFrames.slice(0, 1), 1_000);
   for (const { init, bytes, startMs, durationsMs } of segments) {
-    assert.ok(alone.segments[0]?.init.equals(init), 'the init segment is that of a segment encoded alone');
+    assert.ok(singleFilm.segments[0]?.init.equals(init), 'the init segment is that of a segment encoded alone');
     const frames = framesOf(Buffer.concat([init, bytes]));
     assert.equal(frames.length, durationsMs.length);
     let atMs = startMs;
     for (const [index, { colour }] of frames.entries()) {
-      const wanted = colours[times.findLastIndex(ms => ms <= atMs) % 3] ?? [];
-      assert.ok(isSimilarColour(colour, wanted), `${atMs} ms: ${colour}`);
+      const expectedColour = colours[times.findLastIndex(ms => ms <= atMs) % 3] ?? [];
+      assert.ok(isSimilarColour(colour, expectedColour), `${atMs} ms: ${colour}`);
       atMs += durationsMs[index] ?? 0;
     }
   }
@@ -213,12 +235,17 @@ test('waiting segments are encoded in one process, and each segment can be playe
 
 test('segments are encoded one by one if they cannot be encoded together', async () => {
   const folder = makeFolder();
-  const moody = join(folder, 'ffmpeg');
-  writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
-  const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: frameOf(colour, LARGE) }));
+  const ffmpegWithoutConcat = join(folder, 'ffmpeg');
+  writeFileSync(ffmpegWithoutConcat, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', {
+    mode: 0o755,
+  });
+  const shownFrames = [RED, GREEN, BLUE].map((colour, index) => ({
+    atMs: index * 6_500,
+    jpeg: makeJpeg(colour, LARGE_SIZE),
+  }));
   const queueClock = new ManualClock();
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), queueClock, silentLog);
-  const filming = recordFilm(join(folder, 'page'), shown, 18_000, queue);
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, ffmpegWithoutConcat), queueClock, silentLog);
+  const filming = recordFilm(join(folder, 'page'), shownFrames, 18_000, queue);
   await eventually('three segments to wait for their batch', () => queueClock.sleeperCount === 3);
   await queueClock.advance(1_000);
   const { segments, lost } = await filming;
@@ -236,16 +263,16 @@ test('segments are encoded one by one if they cannot be encoded together', async
 test('a frame that exceeds the size limit is skipped, the gap is reported, and the recording continues with the next frame', async () => {
   const clock = new TestClock();
   const spans: Span[] = [];
-  const stored: Segment[] = [];
-  const finished: number[] = [];
+  const storedSegments: Segment[] = [];
+  const finishedPages: number[] = [];
   const sink = {
     began: async () => {},
-    keep: async (_: RecordedPage, segment: Segment) => void stored.push(segment),
+    keep: async (_: RecordedPage, segment: Segment) => void storedSegments.push(segment),
     span: async (_: RecordedPage, span: Span) => void spans.push(span),
     endSpans: async () => {},
-    done: async ({ page }: RecordedPage) => void finished.push(page),
+    done: async ({ page }: RecordedPage) => void finishedPages.push(page),
   };
-  const small = frameOf(RED, { width: 64, height: 48 });
+  const smallJpeg = makeJpeg(RED, { width: 64, height: 48 });
   const folder = makeFolder();
   const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
   after(() => recorder.close());
@@ -255,42 +282,42 @@ test('a frame that exceeds the size limit is skipped, the gap is reported, and t
     secrets: new SecretTexts(),
     reportShortfall: () => {},
   });
-  const tab = new FakeTab('tab', small, clock);
+  const tab = new FakeTab('tab', smallJpeg, clock);
   recording.recordPage(tab, 0, { at: clock.now() });
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
-  tab.show(withClaimedSize(small, { width: 8_000, height: 8_000 }));
+  tab.show(withClaimedSize(smallJpeg, { width: 8_000, height: 8_000 }));
   await eventually('the gap to be reported', () => spans.length > 0);
   clock.advance(1_000);
-  tab.show(frameOf(GREEN, { width: 64, height: 48 }));
+  tab.show(makeJpeg(GREEN, { width: 64, height: 48 }));
   await eventually('the end of the gap', () => spans.some(({ toMs }) => toMs !== undefined));
   clock.advance(1_000);
   await recorder.finish(SESSION);
-  await eventually('the recording to be stored', () => finished.length > 0);
+  await eventually('the recording to be stored', () => finishedPages.length > 0);
   assert.deepEqual(
     [...new Set(spans.map(({ kind, why }) => `${kind}: ${why}`))],
     ['missing: the picture has more than 16777216 pixels'],
   );
-  assert.deepEqual([...new Set(stored.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
+  assert.deepEqual([...new Set(storedSegments.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
 });
 
 test('a frame of the largest size that a page may have is encoded', async () => {
-  const large = { width: 4096, height: 4096 };
+  const largestSize = { width: 4096, height: 4096 };
   const { segments, lost } = await recordFilm(
     join(makeFolder(), 'page'),
-    [{ atMs: 0, jpeg: frameOf(BLUE, large) }],
+    [{ atMs: 0, jpeg: makeJpeg(BLUE, largestSize) }],
     100,
   );
   assert.deepEqual(lost, []);
-  assert.deepEqual(segments[0]?.size, large);
+  assert.deepEqual(segments[0]?.size, largestSize);
 });
 
 test('the HLS playlist and the segments are valid for several sizes', async () => {
-  const shown = [
-    { atMs: 0, jpeg: frameOf(RED, LARGE) },
-    { atMs: 2_500, jpeg: frameOf(GREEN, ODD) },
-    { atMs: 9_000, jpeg: frameOf(BLUE, LARGE) },
+  const shownFrames = [
+    { atMs: 0, jpeg: makeJpeg(RED, LARGE_SIZE) },
+    { atMs: 2_500, jpeg: makeJpeg(GREEN, ODD_SIZE) },
+    { atMs: 9_000, jpeg: makeJpeg(BLUE, LARGE_SIZE) },
   ];
-  const { segments } = await recordFilm(join(makeFolder(), 'page'), shown, 10_200);
+  const { segments } = await recordFilm(join(makeFolder(), 'page'), shownFrames, 10_200);
   const inits = segments.map(({ init }) => init.toString('hex'));
   const runs = [...new Set(inits)];
   const rows = segments.map((segment, index): SegmentRow => {
@@ -304,10 +331,10 @@ test('the HLS playlist and the segments are valid for several sizes', async () =
   });
   const address = { initUrl: (run: number) => `init-${run}`, segmentUrl: String };
   const options = { segmentMs: SEGMENT_MS, startedAt: new Date(0), ...address };
-  const parsed = HLS.parse(playlist({ ...options, segments: rows, isComplete: true }));
-  assert.ok(!parsed.isMasterPlaylist && parsed.endlist && parsed.playlistType === 'VOD');
+  const parsedPlaylist = HLS.parse(playlist({ ...options, segments: rows, isComplete: true }));
+  assert.ok(!parsedPlaylist.isMasterPlaylist && parsedPlaylist.endlist && parsedPlaylist.playlistType === 'VOD');
   assert.deepEqual(
-    parsed.segments.map(({ duration, discontinuity, map }) => [duration, discontinuity ?? false, map?.uri]),
+    parsedPlaylist.segments.map(({ duration, discontinuity, map }) => [duration, discontinuity ?? false, map?.uri]),
     [
       [2.5, false, 'init-0'],
       [6, true, 'init-1'],
@@ -315,13 +342,14 @@ test('the HLS playlist and the segments are valid for several sizes', async () =
       [1.2, true, 'init-0'],
     ],
   );
-  for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
+  for (const { duration } of parsedPlaylist.segments)
+    assert.ok(Math.round(duration) <= (parsedPlaylist.targetDuration ?? 0));
   // Each playlist begins with the previous one.
   for (let count = 1; count <= rows.length; count++) {
-    const listed = (segments: readonly SegmentRow[]) => playlist({ ...options, segments, isComplete: false });
-    const longer = listed(rows.slice(0, count));
-    assert.ok(longer.startsWith(listed(rows.slice(0, count - 1))));
-    assert.ok(!('errors' in HLS.parse(longer)));
+    const playlistOf = (segments: readonly SegmentRow[]) => playlist({ ...options, segments, isComplete: false });
+    const longerPlaylist = playlistOf(rows.slice(0, count));
+    assert.ok(longerPlaylist.startsWith(playlistOf(rows.slice(0, count - 1))));
+    assert.ok(!('errors' in HLS.parse(longerPlaylist)));
   }
   const seen = segments.map(({ init, bytes }) => framesOf(Buffer.concat([init, bytes]))[0]?.colour ?? []);
   for (const [index, colour] of [RED, GREEN, GREEN, BLUE].entries())
@@ -331,34 +359,34 @@ test('the HLS playlist and the segments are valid for several sizes', async () =
 test('the 65th tab is recorded to its end once there is room for it, and the delay is reported', async () => {
   const clock = new TestClock();
   const spans: Array<Span & { readonly page: number }> = [];
-  const stored = new Map<number, Segment[]>();
-  const begun = new Set<number>();
-  const finished: number[] = [];
+  const storedSegments = new Map<number, Segment[]>();
+  const begunPages = new Set<number>();
+  const finishedPages: number[] = [];
   const sink = {
-    began: async ({ page }: RecordedPage) => void begun.add(page),
+    began: async ({ page }: RecordedPage) => void begunPages.add(page),
     keep: async ({ page }: RecordedPage, segment: Segment) =>
-      void stored.set(page, [...(stored.get(page) ?? []), segment]),
+      void storedSegments.set(page, [...(storedSegments.get(page) ?? []), segment]),
     span: async ({ page }: RecordedPage, span: Span) => void spans.push({ page, ...span }),
     endSpans: async () => {},
-    done: async ({ page }: RecordedPage) => void finished.push(page),
+    done: async ({ page }: RecordedPage) => void finishedPages.push(page),
   };
   const recorder = await Recorder.open({
     ...{ folder: makeFolder(), sink, workers, clock, log: silentLog, confine: jailedHelper, encoders: 2 },
   });
   after(() => recorder.close());
-  const short: Array<readonly unknown[]> = [];
-  const told = (...all: readonly unknown[]): void => void short.push(all);
+  const shortfalls: Array<readonly unknown[]> = [];
+  const noteShortfall = (...all: readonly unknown[]): void => void shortfalls.push(all);
   const recording = await recorder.record({
     session: SESSION,
     maskKind: 'none',
     secrets: new SecretTexts(),
-    reportShortfall: told,
+    reportShortfall: noteShortfall,
   });
-  const red = frameOf(RED, { width: 64, height: 48 });
+  const red = makeJpeg(RED, { width: 64, height: 48 });
   const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
   const beganMs = clock.monotonicMs();
   for (const [page, tab] of tabs.entries()) recording.recordPage(tab, page, { at: clock.now() });
-  assert.deepEqual(short, [
+  assert.deepEqual(shortfalls, [
     ['too_many_at_once', 'tab-64', 64],
     ['too_many_at_once', 'tab-65', 65],
   ]);
@@ -366,32 +394,32 @@ test('the 65th tab is recorded to its end once there is room for it, and the del
     tabs.map(({ isShown }) => isShown),
     tabs.map((_, page) => page < PAGES_AT_ONCE_MAX),
   );
-  await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 60_000);
+  await eventually('64 recordings', () => begunPages.size === PAGES_AT_ONCE_MAX, Boolean, 60_000);
   clock.advance(3_000);
   tabs[7]?.end();
-  await eventually('the 65th tab to be recorded', () => begun.has(64));
+  await eventually('the 65th tab to be recorded', () => begunPages.has(64));
   clock.advance(2_000);
   await recorder.finish(SESSION);
-  const wholeMs = clock.monotonicMs() - beganMs;
-  await eventually('all to be stored', () => finished.length === PAGES_AT_ONCE_MAX + 1, Boolean, 60_000);
-  assert.ok(!finished.includes(65));
-  const lengths = [...stored].map(([page, segments]) => [
+  const elapsedMs = clock.monotonicMs() - beganMs;
+  await eventually('all to be stored', () => finishedPages.length === PAGES_AT_ONCE_MAX + 1, Boolean, 60_000);
+  assert.ok(!finishedPages.includes(65));
+  const lengths = [...storedSegments].map(([page, segments]) => [
     page,
     segments.reduce((sum, one) => sum + millisecondsOf(one), 0),
   ]);
   for (const [page = 0, ms = 0] of lengths) {
-    assert.ok(ms >= (page === 7 ? 3_000 : 5_000) && ms <= wholeMs, `page ${page}: ${ms} of ${wholeMs}`);
+    assert.ok(ms >= (page === 7 ? 3_000 : 5_000) && ms <= elapsedMs, `page ${page}: ${ms} of ${elapsedMs}`);
   }
-  const waited = spans.filter(({ page, why }) => page === 64 && why === 'too_many_at_once');
-  assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
+  const delaySpans = spans.filter(({ page, why }) => page === 64 && why === 'too_many_at_once');
+  assert.ok(delaySpans.length === 1 && (delaySpans[0]?.toMs ?? 0) >= 3_000, JSON.stringify(delaySpans));
 });
 
 test('segments are encoded in batches while nobody is watching, and each as it completes while somebody is watching', async () => {
   const clock = new TestClock();
-  const stored: number[] = [];
+  const storedSequences: number[] = [];
   const sink = {
     began: async () => {},
-    keep: async (_: RecordedPage, { sequence }: Segment) => void stored.push(sequence),
+    keep: async (_: RecordedPage, { sequence }: Segment) => void storedSequences.push(sequence),
     span: async () => {},
     endSpans: async () => {},
     done: async () => {},
@@ -405,7 +433,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
     secrets: new SecretTexts(),
     reportShortfall: () => {},
   });
-  recording.recordPage(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
+  recording.recordPage(new FakeTab('tab', makeJpeg(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The test clock also advances in real time, so there may be more segments on a slow machine.
   const hasSegments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
@@ -415,28 +443,28 @@ test('segments are encoded in batches while nobody is watching, and each as it c
   };
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   for (const count of [1, 2, 3]) await advanceToSegments(count);
-  assert.deepEqual(stored, []);
+  assert.deepEqual(storedSequences, []);
   await recorder.markWatched(SESSION);
-  const before = stored.length;
-  assert.ok(before >= 3);
+  const countBefore = storedSequences.length;
+  assert.ok(countBefore >= 3);
   clock.advance(6_000);
-  await eventually('the next segment', () => stored.length > before);
+  await eventually('the next segment', () => storedSequences.length > countBefore);
   // If the recording has not been watched for a minute, at most five segments are held back before they are encoded.
   clock.advance(61_000);
-  await eventually('the segments of that minute', () => stored.length >= before + 6);
+  await eventually('the segments of that minute', () => storedSequences.length >= countBefore + 6);
   assert.deepEqual(
-    stored,
-    stored.map((_, index) => index + 1),
+    storedSequences,
+    storedSequences.map((_, index) => index + 1),
   );
 });
 
 /** Returns the same bytes with another size in the frame header. */
 function withClaimedSize(jpeg: Buffer, { width, height }: Size): Buffer {
-  const claimed = Buffer.from(jpeg);
-  const at = claimed.indexOf(Buffer.from([0xff, 0xc0]));
-  claimed.writeUInt16BE(height, at + 5);
-  claimed.writeUInt16BE(width, at + 7);
-  return claimed;
+  const alteredJpeg = Buffer.from(jpeg);
+  const at = alteredJpeg.indexOf(Buffer.from([0xff, 0xc0]));
+  alteredJpeg.writeUInt16BE(height, at + 5);
+  alteredJpeg.writeUInt16BE(width, at + 7);
+  return alteredJpeg;
 }
 
 /** A tab that sends a screencast frame when a screencast starts, and at each call of `show`. */
@@ -452,7 +480,7 @@ class FakeTab implements TargetChannel {
   #run = 0;
   readonly #clock: TestClock;
   readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
-  readonly #gone: Array<() => void> = [];
+  readonly #goneListeners: Array<() => void> = [];
 
   constructor(id: string, jpeg: Buffer, clock: TestClock) {
     this.id = id;
@@ -491,12 +519,12 @@ class FakeTab implements TargetChannel {
   }
 
   whenGone(listener: () => void): void {
-    this.#gone.push(listener);
+    this.#goneListeners.push(listener);
   }
 
   end(): void {
     this.isGone = true;
-    for (const listener of this.#gone) listener();
+    for (const listener of this.#goneListeners) listener();
   }
 }
 
@@ -509,20 +537,20 @@ test('on a full disk, the gap in the recording is reported, and the frames befor
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400k,mode=755', 'berth-test', path]);
   assert.equal(status, 0, 'mount');
   const ballast = join(path, 'ballast');
-  const [red, blue] = [frameOf(RED, LARGE), frameOf(BLUE, LARGE)];
+  const [red, blue] = [makeJpeg(RED, LARGE_SIZE), makeJpeg(BLUE, LARGE_SIZE)];
   mkdirSync(join(path, 'page'));
-  const shown = [
+  const shownFrames = [
     { atMs: 0, jpeg: red },
     { atMs: 1_000, jpeg: blue },
     {
       atMs: 2_000,
       jpeg: red,
-      before: () => assert.throws(() => writeFileSync(ballast, Buffer.alloc(1024 ** 2)), /ENOSPC/),
+      prepare: () => assert.throws(() => writeFileSync(ballast, Buffer.alloc(1024 ** 2)), /ENOSPC/),
     },
-    { atMs: 5_000, jpeg: blue, before: () => rmSync(ballast) },
+    { atMs: 5_000, jpeg: blue, prepare: () => rmSync(ballast) },
     { atMs: 7_000, jpeg: red },
   ];
-  const { segments, lost } = await recordFilm(join(path, 'page'), shown, 8_000);
+  const { segments, lost } = await recordFilm(join(path, 'page'), shownFrames, 8_000);
   assert.equal(
     segments.reduce((sum, segment) => sum + millisecondsOf(segment), 0),
     8_000,

@@ -1,13 +1,13 @@
 // A server process for tests to kill: starts a guest or a browser in a box, prints the record and the FIFOs of the box,
 // and waits.
 import type { Form } from '../../server/engines/slots/slots.ts';
-import { chromium, guest, newSession, openLab, START_WITHIN_MS, startOptions } from './slots-lab.ts';
+import { chromium, guest, newSession, openTestSlots, START_WITHIN_MS, startOptions } from './slots-lab.ts';
 
 const LIFETIME_MS = 60_000;
 
 const [form, dataDir, program] = process.argv.slice(2);
 if (!dataDir) throw new Error('usage: slots-keeper.ts FORM DATA_DIR guest|chromium');
-const slots = await openLab(form as Form, dataDir);
+const slots = await openTestSlots(form as Form, dataDir);
 const options = startOptions(newSession(), program === 'chromium' ? chromium : guest);
 const box = await slots.start(options, AbortSignal.timeout(START_WITHIN_MS));
 process.stdout.write(

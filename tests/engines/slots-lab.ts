@@ -24,7 +24,7 @@ export const LIMITS: Limits = { memoryBytes: 1024 * MIB, diskBytes: 512 * MIB, p
 export const makeDataDir = (): Promise<string> => mkdtemp(join(tmpdir(), 'berth-slots-'));
 export const removeDataDir = (dataDir: string): Promise<void> => rm(dataDir, { recursive: true, force: true });
 
-export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {}, size = 3): Promise<Slots> {
+export function openTestSlots(form: Form, dataDir: string, limits: Partial<Limits> = {}, size = 3): Promise<Slots> {
   const isolation = form === 'process' ? 'process' : 'slot';
   return openSlots({
     ...{ dataDir, size, isolation, limits: { ...LIMITS, ...limits }, isListeningOnLoopback: true },
@@ -93,9 +93,9 @@ export function sendWithoutReply(box: Box, code: string): void {
 }
 
 /** Returns the processes, folder, cgroups and mounts of this session that still exist on the machine. */
-export function leftOf(dataDir: string, session: string): readonly string[] {
-  const install = readFileSync(join(dataDir, 'install-id'), 'utf8');
-  const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${install}/${session}`);
+export function leftoversOf(dataDir: string, session: string): readonly string[] {
+  const installId = readFileSync(join(dataDir, 'install-id'), 'utf8');
+  const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${installId}/${session}`);
   const folder = join(dataDir, 'sessions', session);
   return [
     ...processes.map(({ pid }) => `process ${pid}`),
@@ -111,15 +111,15 @@ export const cgroupsOf = (dataDir: string): readonly string[] =>
 const CGROUP_DEPTH_MAX = 6;
 
 function cgroupsNamed(name: string): readonly string[] {
-  const found: string[] = [];
+  const paths: string[] = [];
   const look = (folder: string, depth: number): void => {
     for (const entry of foldersIn(folder)) {
-      if (entry === name) found.push(join(folder, entry));
+      if (entry === name) paths.push(join(folder, entry));
       else if (depth < CGROUP_DEPTH_MAX) look(join(folder, entry), depth + 1);
     }
   };
   look('/sys/fs/cgroup', 0);
-  return found;
+  return paths;
 }
 
 function foldersIn(folder: string): readonly string[] {

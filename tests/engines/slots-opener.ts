@@ -12,8 +12,12 @@ if (!dataDir || (isolation !== 'auto' && isolation !== 'slot' && isolation !== '
 
 const warnings: unknown[] = [];
 const log = { ...silentLog, warn: (event: string, fields: unknown) => void warnings.push({ event, fields }) };
-const common = { dataDir, isolation, size: Number(size), limits: LIMITS, log, clock: systemClock } as const;
-const options = { ...common, isListeningOnLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
+const commonOptions = { dataDir, isolation, size: Number(size), limits: LIMITS, log, clock: systemClock } as const;
+const options = {
+  ...commonOptions,
+  isListeningOnLoopback: listen === 'loopback',
+  ...(chromiumPath ? { chromiumPath } : {}),
+};
 const told = await openSlots(options).then(
   async slots => {
     await slots.close();

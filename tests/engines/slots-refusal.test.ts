@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { isObject } from '../../server/kit/json.ts';
-import { leftOf, makeDataDir, removeDataDir } from './slots-lab.ts';
+import { leftoversOf, makeDataDir, removeDataDir } from './slots-lab.ts';
 
 const OPENED_WITHIN_MS = 60_000;
 const OPENER = join(import.meta.dirname, 'slots-opener.ts');
@@ -28,10 +28,10 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
 
   const open = (
     args: readonly string[],
-    before: readonly string[] = [],
+    prefix: readonly string[] = [],
     inDir = dataDir,
   ): Readonly<Record<string, unknown>> => {
-    const [command = '', ...rest] = [...before, process.execPath, OPENER, inDir, ...args];
+    const [command = '', ...rest] = [...prefix, process.execPath, OPENER, inDir, ...args];
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', timeout: OPENED_WITHIN_MS });
     assert.match(stdout, /^\{/, stderr);
     const told: unknown = JSON.parse(stdout);
@@ -91,18 +91,18 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     const { code, message } = open(['slot', 'loopback', fake]);
     assert.equal(code, 'isolation_unavailable');
     assert.match(String(message), /execvp/);
-    assert.deepEqual(leftOf(dataDir, 'any'), []);
+    assert.deepEqual(leftoversOf(dataDir, 'any'), []);
   });
 
   test('a passed isolation probe is not repeated until something that it depends on changes', () => {
     open(['slot', 'loopback']);
     const file = join(dataDir, 'isolation-probe.json');
-    const passed = readFileSync(file, 'utf8');
+    const passedProbe = readFileSync(file, 'utf8');
     const chromiumThatFails = join(dataDir, 'browser');
     assert.equal(open(['slot', 'loopback', chromiumThatFails]).code, 'isolation_unavailable');
-    assert.equal(readFileSync(file, 'utf8'), passed);
-    writeFileSync(file, passed.replace(/[0-9a-f]{8}-/, '00000000-'));
+    assert.equal(readFileSync(file, 'utf8'), passedProbe);
+    writeFileSync(file, passedProbe.replace(/[0-9a-f]{8}-/, '00000000-'));
     open(['slot', 'loopback']);
-    assert.equal(readFileSync(file, 'utf8'), passed);
+    assert.equal(readFileSync(file, 'utf8'), passedProbe);
   });
 });

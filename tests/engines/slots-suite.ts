@@ -18,10 +18,10 @@ import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import {
   cgroupsOf,
   chromium,
-  leftOf,
+  leftoversOf,
   makeDataDir,
   newSession,
-  openLab,
+  openTestSlots,
   removeDataDir,
   runInGuest,
   START_WITHIN_MS,
@@ -38,23 +38,23 @@ const MIB = 1024 ** 2;
 const GONE_WITHIN_MS = 60_000;
 const SCHEDULED_WITHIN_MS = 30_000;
 
-export function slotsSuite(form: Form): void {
+export function describeSlots(form: Form): void {
   const jailed = form !== 'process';
   let dataDir = '';
   let slots: Slots;
-  const opened: Slots[] = [];
+  const openedSlots: Slots[] = [];
 
   /** Opens slots that are closed at the end of the suite, even if a test fails. */
   const open = async (...more: [limits?: Partial<Limits>, size?: number]): Promise<Slots> => {
-    const slots = await openLab(form, dataDir, ...more);
-    opened.push(slots);
+    const slots = await openTestSlots(form, dataDir, ...more);
+    openedSlots.push(slots);
     return slots;
   };
 
   const waitUntilGone = (box: Box) => withTimeout(GONE_WITHIN_MS, 'the box to be gone', () => box.whenGone);
   const assertLeavesNothing = async (box: Box): Promise<void> => {
     await box.close();
-    assert.deepEqual(leftOf(dataDir, box.session), []);
+    assert.deepEqual(leftoversOf(dataDir, box.session), []);
   };
 
   describe(`slots, form ${form}`, { concurrency: 1 }, () => {
@@ -63,7 +63,7 @@ export function slotsSuite(form: Form): void {
       slots = await open();
     });
     after(async () => {
-      for (const each of opened) await each.close();
+      for (const each of openedSlots) await each.close();
       assert.deepEqual(cgroupsOf(dataDir), []);
       await removeDataDir(dataDir);
     });
@@ -84,40 +84,40 @@ export function slotsSuite(form: Form): void {
       await box.close();
       await box.close();
       assert.deepEqual(await waitUntilGone(box), { why: 'closed', detail: 'closed by the server' });
-      assert.deepEqual(leftOf(dataDir, box.session), []);
+      assert.deepEqual(leftoversOf(dataDir, box.session), []);
     });
 
     test('connections to the egress address are forwarded to the listener of the server', async () => {
       const box = await startGuest(slots);
       box.egress.on('connection', (socket: Socket) => socket.end('from the server'));
-      assert.equal(await runInGuest(box, readFromScript('127.0.0.1', box.egressPort)), 'from the server');
+      assert.equal(await runInGuest(box, connectScript('127.0.0.1', box.egressPort)), 'from the server');
       await assertLeavesNothing(box);
     });
 
     test('two boxes run, a third is refused while both slots are in use, and a freed slot is reused', async () => {
-      const small = await open({}, 2);
-      const [one, other] = await Promise.all([startGuest(small), startGuest(small)]);
+      const limitedSlots = await open({}, 2);
+      const [one, other] = await Promise.all([startGuest(limitedSlots), startGuest(limitedSlots)]);
       assert.notEqual(one.record.slot, other.record.slot);
-      await assert.rejects(startGuest(small), error => isFault(error, 'no_free_slot'));
+      await assert.rejects(startGuest(limitedSlots), error => isFault(error, 'no_free_slot'));
       await one.close();
-      const third = await startGuest(small);
+      const third = await startGuest(limitedSlots);
       assert.equal(third.record.slot, one.record.slot);
-      await small.close();
-      for (const box of [one, other, third]) assert.deepEqual(leftOf(dataDir, box.session), []);
+      await limitedSlots.close();
+      for (const box of [one, other, third]) assert.deepEqual(leftoversOf(dataDir, box.session), []);
     });
 
     test('a missing program is reported by its path, and nothing of the box remains', async () => {
       const session = newSession();
-      const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
+      const missingProgram = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
-        startOptions(session, () => nowhere),
+        startOptions(session, () => missingProgram),
         AbortSignal.timeout(START_WITHIN_MS),
       );
       await assert.rejects(
         starting,
         error => isFault(error, 'box_start_failed') && /no-such-browser/.test(error.message),
       );
-      assert.deepEqual(leftOf(dataDir, session), []);
+      assert.deepEqual(leftoversOf(dataDir, session), []);
     });
 
     test('a program starts only after the folder of its box is filled', async () => {
@@ -149,13 +149,13 @@ export function slotsSuite(form: Form): void {
       };
       const starting = slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
       await assert.rejects(starting, /there is nothing to fill it with/);
-      assert.deepEqual(leftOf(dataDir, session), []);
+      assert.deepEqual(leftoversOf(dataDir, session), []);
     });
 
     test('nothing of a box remains when its start is aborted', async () => {
       const session = newSession();
-      const control = new AbortController();
-      const starting = slots.start(startOptions(session), control.signal);
+      const controller = new AbortController();
+      const starting = slots.start(startOptions(session), controller.signal);
       const folder = join(dataDir, 'sessions', session);
       await pollUntil(
         GONE_WITHIN_MS,
@@ -163,9 +163,9 @@ export function slotsSuite(form: Form): void {
         () => existsSync(join(folder, 'notes')) || undefined,
         1,
       );
-      control.abort(new Error('aborted'));
+      controller.abort(new Error('aborted'));
       await assert.rejects(starting, /aborted/);
-      assert.deepEqual(leftOf(dataDir, session), []);
+      assert.deepEqual(leftoversOf(dataDir, session), []);
     });
 
     // ---- reasons for the end of a box -------------------------------------------------------------------------------
@@ -192,13 +192,13 @@ export function slotsSuite(form: Form): void {
       assertEndsWhenKilled(box => box.record.pid));
 
     test('every process of a box is stopped when the program is killed', () =>
-      assertEndsWhenKilled(box => programOf(box.record, jailed)));
+      assertEndsWhenKilled(box => programPidOf(box.record, jailed)));
 
     if (jailed) {
       test('every process of a box is stopped when the outer bubblewrap is killed', () =>
         assertEndsWhenKilled(({ record }) => only(childrenOf(record.pid))));
       test('every process of a box is stopped when pid 1 of the box is killed', () =>
-        assertEndsWhenKilled(({ record }) => firstOf(record)));
+        assertEndsWhenKilled(({ record }) => initPidOf(record)));
     }
 
     async function assertEndsWhenKilled(victim: (box: Box) => number): Promise<void> {
@@ -211,7 +211,7 @@ export function slotsSuite(form: Form): void {
       process.kill(victim(box), 'SIGKILL');
       assert.equal((await waitUntilGone(box)).why, 'killed');
       assert.deepEqual(
-        leftOf(dataDir, box.session).filter(left => left.startsWith('process')),
+        leftoversOf(dataDir, box.session).filter(left => left.startsWith('process')),
         [],
       );
       await assertLeavesNothing(box);
@@ -226,7 +226,7 @@ export function slotsSuite(form: Form): void {
         const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
         if (box) assert.equal((await waitUntilGone(box)).why, 'killed');
         await box?.close();
-        assert.deepEqual(leftOf(dataDir, session), []);
+        assert.deepEqual(leftoversOf(dataDir, session), []);
         if (box) return;
       }
       assert.fail('no box started within its lifetime');
@@ -235,30 +235,30 @@ export function slotsSuite(form: Form): void {
     // ---- limits -----------------------------------------------------------------------------------------------------
 
     test('a box whose session folder exceeds its size limit is stopped', async () => {
-      const small = await open({ diskBytes: 64 * MIB });
-      const box = await startGuest(small);
+      const limitedSlots = await open({ diskBytes: 64 * MIB });
+      const box = await startGuest(limitedSlots);
       const write = (name: string, bytes: number) =>
         runInGuest(
           box,
           `require('fs').writeFileSync(${JSON.stringify(join(box.folderInBox, name))}, Buffer.alloc(${bytes}, 1)); return 'written'`,
         );
       // Writes one byte after a hole in a sparse file, so that the file is large but uses little disk space.
-      const sparseWrite = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
+      const sparseWriteScript = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
         fs.writeSync(file, 'x', ${65 * MIB})`;
-      await assert.rejects(runInGuest(box, sparseWrite), /EFBIG/);
+      await assert.rejects(runInGuest(box, sparseWriteScript), /EFBIG/);
       // The box may be killed before the last response.
       for (const name of ['a', 'b', 'c']) await Promise.race([write(name, 30 * MIB), box.whenGone]).catch(() => {});
       const end = await waitUntilGone(box);
       assert.equal(end.why, 'disk_limit');
       assert.match(end.detail, /bytes/);
       await assertLeavesNothing(box);
-      await small.close();
+      await limitedSlots.close();
     });
 
     if (jailed)
       test('the number of processes in a box is limited', async () => {
-        const small = await open({ pids: 100 });
-        const box = await startGuest(small);
+        const limitedSlots = await open({ pids: 100 });
+        const box = await startGuest(limitedSlots);
         const code = `
           const { spawn } = require('child_process');
           const started = [];
@@ -271,20 +271,20 @@ export function slotsSuite(form: Form): void {
           return 'no end to it'`;
         assert.equal(await Promise.race([runInGuest(box, code), box.whenGone]).catch(String), 'EAGAIN');
         await assertLeavesNothing(box);
-        await small.close();
+        await limitedSlots.close();
       });
 
     if (form === 'root')
       test('a box that exceeds its memory limit is stopped, and the reason is reported', async () => {
-        const small = await open({ memoryBytes: 200 * MIB });
-        const box = await startGuest(small);
+        const limitedSlots = await open({ memoryBytes: 200 * MIB });
+        const box = await startGuest(limitedSlots);
         sendWithoutReply(
           box,
           'memory.kept = []; for (;;) { memory.kept.push(Buffer.alloc(8e6, 1)); await new Promise(setImmediate); }',
         );
         assert.equal((await waitUntilGone(box)).why, 'out_of_memory');
         await assertLeavesNothing(box);
-        await small.close();
+        await limitedSlots.close();
       });
 
     if (form === 'root')
@@ -312,11 +312,14 @@ export function slotsSuite(form: Form): void {
 
     if (jailed)
       test('the memory of a page is limited without stopping the browser', async () => {
-        const small = await open({ memoryBytes: 500 * MIB });
-        const box = await small.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
-        const crashed = Promise.withResolvers<string>();
+        const limitedSlots = await open({ memoryBytes: 500 * MIB });
+        const box = await limitedSlots.start(
+          startOptions(newSession(), chromium),
+          AbortSignal.timeout(START_WITHIN_MS),
+        );
+        const outcome = Promise.withResolvers<string>();
         const onEvent = (method: string): void =>
-          method === 'Inspector.targetCrashed' ? crashed.resolve(method) : undefined;
+          method === 'Inspector.targetCrashed' ? outcome.resolve(method) : undefined;
         const pipe = new CdpPipe(box.fifoIn, box.fifoOut, onEvent);
         try {
           const { targetId } = await pipe.call('Target.createTarget', { url: 'about:blank' });
@@ -326,16 +329,16 @@ export function slotsSuite(form: Form): void {
           // A crashed page answers late or not at all.
           pipe
             .call('Runtime.evaluate', { expression }, String(sessionId))
-            .then(reply => crashed.resolve(JSON.stringify(reply.result)))
+            .then(reply => outcome.resolve(JSON.stringify(reply.result)))
             .catch(() => {});
-          const how = await withTimeout(GONE_WITHIN_MS, 'the page to be stopped', () => crashed.promise);
+          const how = await withTimeout(GONE_WITHIN_MS, 'the page to be stopped', () => outcome.promise);
           assert.match(how, form === 'root' ? /targetCrashed/ : /targetCrashed|allocation failed/);
           assert.match(String((await pipe.call('Browser.getVersion')).product), /Chrome/);
         } finally {
           pipe.close();
         }
         await assertLeavesNothing(box);
-        await small.close();
+        await limitedSlots.close();
       });
 
     // ---- the jail seen from inside --------------------------------------------------------------------------------------
@@ -344,7 +347,7 @@ export function slotsSuite(form: Form): void {
       test('a box has a minimal root and sees only its own processes', async () => {
         const box = await startGuest(slots);
         const root = await runInGuest(box, "return require('fs').readdirSync('/').sort()");
-        const program = process.execPath.split('/')[1] ?? '';
+        const programFolder = process.execPath.split('/')[1] ?? '';
         const expected = new Set([
           'dev',
           'etc',
@@ -357,7 +360,7 @@ export function slotsSuite(form: Form): void {
           'tmp',
           'usr',
           ...(existsSync(FONT_CACHE) ? ['var'] : []),
-          program,
+          programFolder,
         ]);
         assert.deepEqual(root, [...expected].sort());
         assert.deepEqual(
@@ -393,9 +396,9 @@ export function slotsSuite(form: Form): void {
       test('in a box, the time zone is UTC, and the font cache is readable but not writable', async () => {
         const box = await startGuest(slots);
         assert.equal(await runInGuest(box, 'return process.env.TZ'), 'UTC');
-        const names = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
-        const cached = existsSync(FONT_CACHE) ? readdirSync(FONT_CACHE).sort() : [];
-        assert.deepEqual(await runInGuest(box, names), cached);
+        const fontCacheScript = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
+        const cacheFiles = existsSync(FONT_CACHE) ? readdirSync(FONT_CACHE).sort() : [];
+        assert.deepEqual(await runInGuest(box, fontCacheScript), cacheFiles);
         await assert.rejects(
           runInGuest(box, `require('fs').writeFileSync('${FONT_CACHE}/x', 'x')`),
           /EROFS|EACCES|ENOENT/,
@@ -409,9 +412,9 @@ export function slotsSuite(form: Form): void {
         for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
           assert.match(status, new RegExp(`^Cap${set}:\\t0+$`, 'm'));
         assert.match(status, /^NoNewPrivs:\t1$/m);
-        const outside = readFileSync(`/proc/${programOf(box.record, true)}/status`, 'utf8');
-        assert.match(outside, /^CapEff:\t0+$/m);
-        const uid = Number(/^Uid:\t(\d+)/m.exec(outside)?.[1]);
+        const outsideStatus = readFileSync(`/proc/${programPidOf(box.record, true)}/status`, 'utf8');
+        assert.match(outsideStatus, /^CapEff:\t0+$/m);
+        const uid = Number(/^Uid:\t(\d+)/m.exec(outsideStatus)?.[1]);
         if (form === 'root') assert.ok(uid >= 10_000, `runs as uid ${uid}`);
         else assert.equal(uid, process.getuid?.());
         await assertLeavesNothing(box);
@@ -465,22 +468,26 @@ export function slotsSuite(form: Form): void {
 
       test('a box has a loopback interface and an interface without routes, and no access to the network of this machine', async () => {
         const server = await listen();
-        const before = readdirSync('/sys/class/net');
+        const interfacesBefore = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
-        assert.deepEqual(readdirSync('/sys/class/net'), before, 'the box adds no network interface to this machine');
-        const addresses =
+        assert.deepEqual(
+          readdirSync('/sys/class/net'),
+          interfacesBefore,
+          'the box adds no network interface to this machine',
+        );
+        const addressesScript =
           "return Object.entries(require('os').networkInterfaces()).map(([name, all]) => [name, all.map(one => one.address)])";
-        const [loopback, other, ...more] = (await runInGuest(box, addresses)) as [string, string[]][];
+        const [loopback, other, ...more] = (await runInGuest(box, addressesScript)) as [string, string[]][];
         assert.equal(loopback?.[0], 'lo');
         assert.deepEqual([other, more], [['eth0', ['192.0.2.1']], []]);
         for (const to of ['192.0.2.2', '255.255.255.255', '224.0.0.251', '169.254.169.254', 'ff02::fb', '2001:db8::1'])
           assert.match(
-            String(await runInGuest(box, sendToScript(to))),
+            String(await runInGuest(box, datagramScript(to))),
             /ENETUNREACH|EHOSTUNREACH|EACCES|EADDRNOTAVAIL|EINVAL/,
             to,
           );
-        await assert.rejects(runInGuest(box, readFromScript('192.0.2.1', portOf(server))), /ECONNREFUSED/);
-        await assert.rejects(runInGuest(box, readFromScript('192.0.2.1', box.egressPort)), /ECONNREFUSED/);
+        await assert.rejects(runInGuest(box, connectScript('192.0.2.1', portOf(server))), /ECONNREFUSED/);
+        await assert.rejects(runInGuest(box, connectScript('192.0.2.1', box.egressPort)), /ECONNREFUSED/);
         const routes = String(await runInGuest(box, "return require('fs').readFileSync('/proc/net/route', 'utf8')"));
         assert.equal(routes.trim().split('\n').length, 1, routes);
         const v6 = String(await runInGuest(box, "return require('fs').readFileSync('/proc/net/ipv6_route', 'utf8')"));
@@ -491,7 +498,7 @@ export function slotsSuite(form: Form): void {
             .every(line => line.endsWith(' lo')),
           v6,
         );
-        await assert.rejects(runInGuest(box, readFromScript('127.0.0.1', portOf(server))), /ECONNREFUSED/);
+        await assert.rejects(runInGuest(box, connectScript('127.0.0.1', portOf(server))), /ECONNREFUSED/);
         server.close();
         await assertLeavesNothing(box);
       });
@@ -503,13 +510,13 @@ export function slotsSuite(form: Form): void {
           "require('fs').writeFileSync('/session/mine', 'x'); memory.server = require('net').createServer().listen(5000, '127.0.0.1'); return 0",
         );
         assert.equal(await runInGuest(other, "return require('fs').existsSync('/session/mine')"), false);
-        await assert.rejects(runInGuest(other, readFromScript('127.0.0.1', 5000)), /ECONNREFUSED/);
+        await assert.rejects(runInGuest(other, connectScript('127.0.0.1', 5000)), /ECONNREFUSED/);
         await assert.rejects(
           runInGuest(other, `return require('fs').readdirSync(${JSON.stringify(one.folder)})`),
           /ENOENT/,
         );
         const uids = [one, other].map(
-          box => /^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${programOf(box.record, true)}/status`, 'utf8'))?.[1],
+          box => /^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${programPidOf(box.record, true)}/status`, 'utf8'))?.[1],
         );
         assert.equal(new Set(uids).size, form === 'root' ? 2 : 1);
         await Promise.all([assertLeavesNothing(one), assertLeavesNothing(other)]);
@@ -536,7 +543,7 @@ export function slotsSuite(form: Form): void {
       assert.ok(box);
       assert.equal(await runInGuest(box, 'return memory.seen'), 'before the kill');
       box.egress.on('connection', (socket: Socket) => socket.end('from the next server'));
-      assert.equal(await runInGuest(box, readFromScript('127.0.0.1', box.egressPort)), 'from the next server');
+      assert.equal(await runInGuest(box, connectScript('127.0.0.1', box.egressPort)), 'from the next server');
       await assert.rejects(
         slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS)),
         /already has a box/,
@@ -547,11 +554,11 @@ export function slotsSuite(form: Form): void {
 
     test('a browser is adopted with its pages after the server was killed, and can load more pages', async () => {
       const keeper = await startKeeper(form, dataDir, 'chromium');
-      const before = new CdpPipe(keeper.fifoIn, keeper.fifoOut);
-      const { targetId } = await before.call('Target.createTarget', { url: 'about:blank' });
-      const { sessionId } = await before.call('Target.attachToTarget', { targetId, flatten: true });
-      await before.call('Runtime.evaluate', { expression: "window.seen = 'before the kill'" }, String(sessionId));
-      before.close();
+      const firstPipe = new CdpPipe(keeper.fifoIn, keeper.fifoOut);
+      const { targetId } = await firstPipe.call('Target.createTarget', { url: 'about:blank' });
+      const { sessionId } = await firstPipe.call('Target.attachToTarget', { targetId, flatten: true });
+      await firstPipe.call('Runtime.evaluate', { expression: "window.seen = 'before the kill'" }, String(sessionId));
+      firstPipe.close();
       await keeper.kill();
       const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
       assert.ok(box);
@@ -578,10 +585,10 @@ export function slotsSuite(form: Form): void {
     test('a detached box can be adopted again in the same process', async () => {
       const box = await startGuest(slots);
       await box.abandon();
-      const again = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_WITHIN_MS));
-      assert.ok(again);
-      assert.equal(await runInGuest(again, 'return 1'), 1);
-      await assertLeavesNothing(again);
+      const adoptedBox = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_WITHIN_MS));
+      assert.ok(adoptedBox);
+      assert.equal(await runInGuest(adoptedBox, 'return 1'), 1);
+      await assertLeavesNothing(adoptedBox);
     });
 
     test('another process with the same pid is neither adopted nor killed', async () => {
@@ -594,19 +601,19 @@ export function slotsSuite(form: Form): void {
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);
       assert.ok(own);
-      for (const wrong of [
+      for (const wrongFields of [
         { startTicks: `${Number(record.startTicks) + 1}` },
         { bootId: 'another boot' },
         { pid: own.pid },
       ])
         assert.equal(
-          await slots.adopt(box.session, { ...record, ...wrong }, AbortSignal.timeout(START_WITHIN_MS)),
+          await slots.adopt(box.session, { ...record, ...wrongFields }, AbortSignal.timeout(START_WITHIN_MS)),
           undefined,
         );
       assert.deepEqual(await slots.sweep(new Set()), [box.session]);
       assert.ok(isAlive(own));
       bystander.kill('SIGKILL');
-      assert.deepEqual(leftOf(dataDir, box.session), []);
+      assert.deepEqual(leftoversOf(dataDir, box.session), []);
     });
 
     test('a sweep removes unowned boxes, and nothing else', async () => {
@@ -614,14 +621,14 @@ export function slotsSuite(form: Form): void {
       await lost.kill();
       const kept = await startKeeper(form, dataDir);
       await kept.kill();
-      const running = await startGuest(slots);
+      const runningBox = await startGuest(slots);
       assert.deepEqual(await slots.sweep(new Set([kept.session])), [lost.session]);
-      assert.deepEqual(leftOf(dataDir, lost.session), []);
+      assert.deepEqual(leftoversOf(dataDir, lost.session), []);
       assert.equal(await runInGuest(kept, 'return 1'), 1);
-      assert.equal(await runInGuest(running, 'return 1'), 1);
-      await running.close();
+      assert.equal(await runInGuest(runningBox, 'return 1'), 1);
+      await runningBox.close();
       assert.deepEqual(await slots.sweep(new Set()), [kept.session]);
-      assert.deepEqual(leftOf(dataDir, kept.session), []);
+      assert.deepEqual(leftoversOf(dataDir, kept.session), []);
     });
 
     test('a sweep removes a box whose server and then leader were killed', async () => {
@@ -631,15 +638,19 @@ export function slotsSuite(form: Form): void {
       await pollUntil(GONE_WITHIN_MS, 'the leader to die', () => !isAlive(keeper.record) || undefined);
       assert.equal(await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS)), undefined);
       assert.deepEqual(await slots.sweep(new Set()), [keeper.session]);
-      assert.deepEqual(leftOf(dataDir, keeper.session), []);
+      assert.deepEqual(leftoversOf(dataDir, keeper.session), []);
     });
 
     test('the helper process that opens the listener of a box exits afterwards', async () => {
       const box = await startGuest(slots);
-      const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
+      const remainingProcesses = () => leftoversOf(dataDir, box.session).filter(left => left.startsWith('process'));
       // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
       // inner one.
-      await pollUntil(GONE_WITHIN_MS, 'the helper to exit', () => marked().length === (jailed ? 3 : 2) || undefined);
+      await pollUntil(
+        GONE_WITHIN_MS,
+        'the helper to exit',
+        () => remainingProcesses().length === (jailed ? 3 : 2) || undefined,
+      );
       await assertLeavesNothing(box);
     });
   });
@@ -679,14 +690,14 @@ async function firstLine(child: ChildProcess): Promise<string> {
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------
 
-const readFromScript = (host: string, port: number): string => `
+const connectScript = (host: string, port: number): string => `
   const socket = require('net').connect({ host: '${host}', port: ${port} });
   let text = '';
   for await (const chunk of socket) text += chunk;
   return text`;
 
 /** Sends one datagram to the address, and returns the error code, or `sent`. */
-const sendToScript = (address: string): string => `
+const datagramScript = (address: string): string => `
   const socket = require('dgram').createSocket(${JSON.stringify(address)}.includes(':') ? 'udp6' : 'udp4');
   return new Promise(done => socket.send('x', 9, ${JSON.stringify(address)}, error => done(error ? error.code : 'sent')))
     .finally(() => socket.close())`;
@@ -713,16 +724,16 @@ const hostileFolderScript = (folder: string, victim: string, outside: string): s
  * Returns the pid of the program. The chain of processes is `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box ->
  * the program.
  */
-function firstOf(record: BoxRecord): number {
-  const first = childrenOf(record.pid)
+function initPidOf(record: BoxRecord): number {
+  const initPid = childrenOf(record.pid)
     .flatMap(child => childrenOf(child))
     .find(pid => innermostPid(pid) === 1);
-  assert.ok(first);
-  return first;
+  assert.ok(initPid);
+  return initPid;
 }
 
-const programOf = (record: BoxRecord, jailed: boolean): number =>
-  only(childrenOf(jailed ? firstOf(record) : record.pid));
+const programPidOf = (record: BoxRecord, jailed: boolean): number =>
+  only(childrenOf(jailed ? initPidOf(record) : record.pid));
 
 function only(pids: readonly number[]): number {
   const [pid] = pids;

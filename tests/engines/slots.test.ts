@@ -1,7 +1,7 @@
 // Runs the suite for the slots engine with the jail that this user can open (`root` or `rootless`), and without a jail.
 // As root, slots-rootless.test.ts also runs the suite with the jail of an ordinary user.
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
-import { slotsSuite } from './slots-suite.ts';
+import { describeSlots } from './slots-suite.ts';
 
-slotsSuite(jailedForm());
-slotsSuite('process');
+describeSlots(jailedForm());
+describeSlots('process');

@@ -8,7 +8,7 @@ import { Scope } from '../../server/kit/scope.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { openStatementCounter } from '../harness/statement-counter.ts';
 import { openUpstream } from '../harness/upstream.ts';
@@ -50,17 +50,17 @@ const server = await startServer({
   },
 });
 await liftLimits(server);
-const granted = await server.operate('credits', 'grant', '-', '1000', '--reason', 'for the test');
-assert.equal(granted.code, 0, granted.stderr);
+const grantResult = await server.operate('credits', 'grant', '-', '1000', '--reason', 'for the test');
+assert.equal(grantResult.code, 0, grantResult.stderr);
 
 /** Returns the statements of the round that sent the fewest. */
 async function fewestStatements(work: () => Promise<unknown>): Promise<readonly string[]> {
-  let shortest: readonly string[] | undefined;
+  let shortestRound: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const sent = await counter.during(work);
-    if (!shortest || sent.length < shortest.length) shortest = sent;
+    const sent = await counter.statementsDuring(work);
+    if (!shortestRound || sent.length < shortestRound.length) shortestRound = sent;
   }
-  return shortest ?? [];
+  return shortestRound ?? [];
 }
 
 const assertAtMost = (sent: readonly string[], max: number): void =>
@@ -68,13 +68,13 @@ const assertAtMost = (sent: readonly string[], max: number): void =>
 
 test(`a metered session is placed with ${PLACE_STATEMENTS_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
-  const sent = await counter.during(async () => {
+  const sent = await counter.statementsDuring(async () => {
     ({ id } = await server.createSession({ keepAlive: true }));
   });
-  const placing = sent.filter(text => text.includes('kept plan'));
-  assert.equal(placing.length, PLACE_STATEMENTS_MAX, placing.join('\n'));
-  assert.match(placing[0] ?? '', /^select .+ from "application_limits" where "application_id" = \$1$/);
-  assert.match(placing[1] ?? '', /^select .+\s+from place_session\(/);
+  const placeStatements = sent.filter(text => text.includes('kept plan'));
+  assert.equal(placeStatements.length, PLACE_STATEMENTS_MAX, placeStatements.join('\n'));
+  assert.match(placeStatements[0] ?? '', /^select .+ from "application_limits" where "application_id" = \$1$/);
+  assert.match(placeStatements[1] ?? '', /^select .+\s+from place_session\(/);
   const more = sent.filter(text => /insert into "?(credit_|sessions)|update "?credit_|hold_credit/.test(text));
   assert.deepEqual(more, [], 'nothing else changes credit or places a session');
   await server.release(id);
@@ -82,17 +82,17 @@ test(`a metered session is placed with ${PLACE_STATEMENTS_MAX} statements, the l
 
 test('the end of a metered session settles its credit in one statement', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const sent = await counter.during(async () => {
+  const sent = await counter.statementsDuring(async () => {
     await server.release(id);
     await server.waitUntilEnded(id);
   });
-  const settling = sent.filter(text => text.includes('settle_session'));
-  assert.equal(settling.length, 1);
-  assert.match(settling[0] ?? '', /^with "changed" as \(update "sessions"/);
+  const settleStatements = sent.filter(text => text.includes('settle_session'));
+  assert.equal(settleStatements.length, 1);
+  assert.match(settleStatements[0] ?? '', /^with "changed" as \(update "sessions"/);
   // The task that meters running sessions may read the balances at any time. It locks nothing.
-  const ofRequest = sent.filter(text => !text.includes('array_agg(purpose_id'));
+  const requestStatements = sent.filter(text => !text.includes('array_agg(purpose_id'));
   assert.deepEqual(
-    ofRequest.filter(text => /credit_balances|settle_credit/.test(text)),
+    requestStatements.filter(text => /credit_balances|settle_credit/.test(text)),
     [],
     'nothing locks the balance before',
   );
@@ -103,12 +103,12 @@ for (const [price, max] of [
   [7, PRICED_INVOKE_STATEMENTS_MAX],
 ] as const)
   test(`a call of an HTTP operation with a price of ${price} sends at most ${max} statements`, async () => {
-    const owner = await Owner.of(server);
+    const owner = await Owner.open(server);
     await owner.publish(`read.at${price}`, {
       ...{ title: 'Read', description: 'Reads.', kind: 'http', effect: 'read', inputSchema: { type: 'object' } },
       ...{ binding: { method: 'GET', url: `${upstream.url}/read` }, price: { microCredits: price } },
     });
-    const { key } = await keyWith(server);
+    const { key } = await issueAgentKey(server);
     const sent = await fewestStatements(async () => {
       const { body, text } = await invoke(server, key, `read.at${price}`, {});
       assert.equal(body.status, 'succeeded', text);

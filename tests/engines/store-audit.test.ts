@@ -77,12 +77,12 @@ describe('the audit log', () => {
     await store.audit.insert(full);
     const second = entry({ applicationId, at: addMs(NOW, 1) });
     await store.audit.insert(second);
-    const named = { ...full, number: 1, actor: { kind: 'account', id: accountId, name: 'Ada' } };
+    const namedEntry = { ...full, number: 1, actor: { kind: 'account', id: accountId, name: 'Ada' } };
     const list = (more = {}) => store.audit.list(applicationId, { limit: 10, ...more });
-    assert.deepEqual(await list(), [{ ...second, number: 2 }, named]);
-    assert.deepEqual(await list({ before: second.id }), [named]);
+    assert.deepEqual(await list(), [{ ...second, number: 2 }, namedEntry]);
+    assert.deepEqual(await list({ before: second.id }), [namedEntry]);
     assert.deepEqual(await list({ after: NOW }), [{ ...second, number: 2 }]);
-    assert.deepEqual(await list({ actorId: accountId }), [named]);
+    assert.deepEqual(await list({ actorId: accountId }), [namedEntry]);
     assert.deepEqual(await list({ action: 'limits.changed' }), []);
     assert.deepEqual(await store.audit.list(newId<ApplicationId>(NOW), { limit: 10 }), []);
   });
@@ -94,14 +94,14 @@ describe('the audit log', () => {
         store.audit.insert(entry({ applicationId: index % 3 === 0 ? other : one })),
       ),
     );
-    const numbers = async (id: ApplicationId) =>
+    const readNumbers = async (id: ApplicationId) =>
       (await store.audit.list(id, { limit: 100 })).map(({ number }) => number).reverse();
     assert.deepEqual(
-      await numbers(one),
+      await readNumbers(one),
       Array.from({ length: 40 }, (_, index) => index + 1),
     );
     assert.deepEqual(
-      await numbers(other),
+      await readNumbers(other),
       Array.from({ length: 20 }, (_, index) => index + 1),
     );
   });
@@ -134,8 +134,8 @@ describe('the audit log', () => {
 
   it('entries can be deleted only by age, and only up to the newest seal of that age', async () => {
     const applicationId = newId<ApplicationId>(NOW);
-    const before = (days: number) => new Date(Date.now() - days * DAY_MS);
-    for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: before(days) }));
+    const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
+    for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: daysAgo(days) }));
     const forget = () => store.audit.forget(1000);
     assert.equal(await forget(), 0, 'nothing is sealed yet');
     const seal = (number: number, first: number, last: number, days: number) =>
@@ -159,13 +159,13 @@ describe("the audit log in an operator's database", () => {
 
   it("in an operator's database, the audit log is protected by a server role if the database user can create roles, and by triggers otherwise", async () => {
     const server = await startForeignServer(scope);
-    const admin = { connectionString: server.url.reveal() };
+    const adminLogin = { connectionString: server.url.reveal() };
     for (const [user, right, isConfined] of [
       ['maker', 'createrole', true],
       ['plain', 'nocreaterole', false],
     ] as const) {
-      await runSql(admin, `create role ${user} login password 'secret' ${right}`);
-      await runSql(admin, `create database ${user} owner ${user}`);
+      await runSql(adminLogin, `create role ${user} login password 'secret' ${right}`);
+      await runSql(adminLogin, `create database ${user} owner ${user}`);
       const url = new URL(server.url.reveal());
       Object.assign(url, { username: user, password: 'secret', pathname: `/${user}` });
       const options = { databaseUrl: new Secret(url.href), dataDir: temporaryFolder(scope, 'unused'), log: silentLog };

@@ -21,7 +21,7 @@ import { clockAt, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3_600_000;
-const LATER = addMs(NOW, 7 * DAY_MS);
+const WEEK_LATER = addMs(NOW, 7 * DAY_MS);
 
 interface ContextOptions {
   readonly name?: string;
@@ -68,8 +68,8 @@ describe('contexts in the store', () => {
   async function aSession(): Promise<SessionId> {
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId: application, hostId: host, region: 'local', keepAlive: false, userMetadata: {} };
-    const placed = await store.sessions.place({ ...row, settings: {}, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
-    assert.ok('placed' in placed);
+    const outcome = await store.sessions.place({ ...row, settings: {}, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
+    assert.ok('placed' in outcome);
     return id;
   }
 
@@ -95,7 +95,7 @@ describe('contexts in the store', () => {
   /** Saves a version with its own objects. */
   async function keep(context: ContextId, owner = application): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
-    assert.ok(await store.contexts.reserve(owner, context, { id, source: 'import', now: NOW, until: LATER }));
+    assert.ok(await store.contexts.reserve(owner, context, { id, source: 'import', now: NOW, until: WEEK_LATER }));
     assert.ok(await store.contexts.keep(owner, context, keepParams(id, { source: 'import' })));
     return id;
   }
@@ -106,17 +106,17 @@ describe('contexts in the store', () => {
     const versions = await store.contexts.versions(application, context);
     assert.deepEqual(
       versions.map(({ version, expiresAt }) => [version, expiresAt?.getTime()]),
-      [8, 7, 6, 5, 4, 3].map(version => [version, version === 8 ? undefined : LATER.getTime()]),
+      [8, 7, 6, 5, 4, 3].map(version => [version, version === 8 ? undefined : WEEK_LATER.getTime()]),
     );
-    const going = await store.contexts.takeRemovable(NOW, 10);
-    assert.equal(going.length, 2);
-    assert.ok(going.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
+    const removableVersions = await store.contexts.takeRemovable(NOW, 10);
+    assert.equal(removableVersions.length, 2);
+    assert.ok(removableVersions.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
     assert.deepEqual(await store.contexts.takeRemovable(NOW, 10), [], 'their removal has already begun');
     assert.equal((await store.contexts.takeRemovable(addMs(NOW, 3_600_000), 10)).length, 2, 'an interrupted removal');
-    await store.contexts.forget(going.map(({ id }) => id));
-    const later = await store.contexts.takeRemovable(LATER, 10);
-    assert.equal(later.length, 5, 'the week for which earlier versions are kept is over');
-    await store.contexts.forget(later.map(({ id }) => id));
+    await store.contexts.forget(removableVersions.map(({ id }) => id));
+    const expiredVersions = await store.contexts.takeRemovable(WEEK_LATER, 10);
+    assert.equal(expiredVersions.length, 5, 'the week for which earlier versions are kept is over');
+    await store.contexts.forget(expiredVersions.map(({ id }) => id));
     assert.deepEqual(
       (await store.contexts.versions(application, context)).map(({ version }) => version),
       [8],
@@ -127,27 +127,27 @@ describe('contexts in the store', () => {
     const context = await aContext();
     const first = await keep(context);
     for (let made = 0; made < 4; made++) await keep(context);
-    const restored = newId<VersionId>(NOW);
-    const shared = {
+    const restoredId = newId<VersionId>(NOW);
+    const sharedFacts = {
       archive: { versionId: first, checksum: Buffer.alloc(32) },
       cookiesOf: first,
       source: 'restore' as const,
     };
-    assert.ok(await store.contexts.keep(application, context, keepParams(restored, shared)));
-    const partial = newId<VersionId>(NOW);
-    const reserve = { id: partial, source: 'session', archiveOf: first, now: NOW, until: LATER } as const;
-    assert.ok(await store.contexts.reserve(application, context, reserve));
+    assert.ok(await store.contexts.keep(application, context, keepParams(restoredId, sharedFacts)));
+    const partialId = newId<VersionId>(NOW);
+    const reservation = { id: partialId, source: 'session', archiveOf: first, now: NOW, until: WEEK_LATER } as const;
+    assert.ok(await store.contexts.reserve(application, context, reservation));
     for (let made = 0; made < 2; made++) await keep(context);
-    const going = await store.contexts.takeRemovable(NOW, 10);
+    const removableVersions = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
-      going.find(({ id }) => id === first),
+      removableVersions.find(({ id }) => id === first),
       { id: first, applicationId: application, contextId: context },
     );
-    await store.contexts.abandon(partial, NOW);
-    const abandoned = await store.contexts.takeRemovable(NOW, 10);
+    await store.contexts.abandon(partialId, NOW);
+    const abandonedVersions = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
-      abandoned.map(({ id, archiveOf, cookiesOf }) => ({ id, archiveOf, cookiesOf })),
-      [{ id: partial, archiveOf: undefined, cookiesOf: partial }],
+      abandonedVersions.map(({ id, archiveOf, cookiesOf }) => ({ id, archiveOf, cookiesOf })),
+      [{ id: partialId, archiveOf: undefined, cookiesOf: partialId }],
     );
   });
 
@@ -155,11 +155,13 @@ describe('contexts in the store', () => {
     const owner = await anApplication();
     const context = await aContext({ owner });
     const first = await keep(context, owner);
-    const shared = { archive: { versionId: first, checksum: Buffer.alloc(32) }, partial: true } as const;
+    const sharedFacts = { archive: { versionId: first, checksum: Buffer.alloc(32) }, partial: true } as const;
     const bytes = () => store.storedBytes.ofApplication(owner);
     for (let made = 0; made < 6; made++) {
-      const partial = newId<VersionId>(NOW);
-      assert.ok(await store.contexts.keep(owner, context, keepParams(partial, { ...shared, cookiesOf: partial })));
+      const partialId = newId<VersionId>(NOW);
+      assert.ok(
+        await store.contexts.keep(owner, context, keepParams(partialId, { ...sharedFacts, cookiesOf: partialId })),
+      );
       assert.equal(await bytes(), 7);
     }
     const kept = await store.contexts.versions(owner, context);
@@ -179,16 +181,16 @@ describe('contexts in the store', () => {
     assert.equal(await store.contexts.destroy(application, context, NOW), false);
     assert.equal(await store.contexts.get(application, context), undefined);
     assert.deepEqual(await store.contexts.versions(application, context), []);
-    const reserve = { id: newId<VersionId>(NOW), source: 'session', now: NOW, until: LATER } as const;
-    assert.equal(await store.contexts.reserve(application, context, reserve), false);
+    const reservation = { id: newId<VersionId>(NOW), source: 'session', now: NOW, until: WEEK_LATER } as const;
+    assert.equal(await store.contexts.reserve(application, context, reservation), false);
     assert.equal(await store.contexts.keep(application, context, keepParams(newId<VersionId>(NOW))), undefined);
     assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { opened: false });
-    const going = await store.contexts.takeRemovable(NOW, 10);
+    const removableVersions = await store.contexts.takeRemovable(NOW, 10);
     assert.deepEqual(
-      going.map(({ id }) => id),
+      removableVersions.map(({ id }) => id),
       [version],
     );
-    await store.contexts.forget(going.map(({ id }) => id));
+    await store.contexts.forget(removableVersions.map(({ id }) => id));
     await store.contextUses.close(session);
     await store.contexts.forget([]);
     await aContext({ name: 'mine' });
@@ -197,17 +199,19 @@ describe('contexts in the store', () => {
   it('a context allows one exclusive use beside others, and no use while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
-    const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
-    assert.equal(opened.filter(outcome => 'opened' in outcome).length, 1, 'one of six concurrent uses');
-    const holder = sessions[opened.findIndex(outcome => 'opened' in outcome)];
-    assert.ok(holder);
-    const plain = await aSession();
-    assert.deepEqual(await store.contextUses.open(use(plain, context)), { opened: true });
-    assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), { exclusiveSession: holder });
-    await store.contextUses.markForSaving(holder, NOW);
-    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { savingSession: holder });
-    assert.equal(await store.contextUses.savingSessionOf(application, context), holder);
-    await store.contextUses.close(holder);
+    const outcomes = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
+    assert.equal(outcomes.filter(outcome => 'opened' in outcome).length, 1, 'one of six concurrent uses');
+    const exclusiveHolder = sessions[outcomes.findIndex(outcome => 'opened' in outcome)];
+    assert.ok(exclusiveHolder);
+    const plainSession = await aSession();
+    assert.deepEqual(await store.contextUses.open(use(plainSession, context)), { opened: true });
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), {
+      exclusiveSession: exclusiveHolder,
+    });
+    await store.contextUses.markForSaving(exclusiveHolder, NOW);
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { savingSession: exclusiveHolder });
+    assert.equal(await store.contextUses.savingSessionOf(application, context), exclusiveHolder);
+    await store.contextUses.close(exclusiveHolder);
     assert.equal(await store.contextUses.savingSessionOf(application, context), undefined);
   });
 
@@ -247,13 +251,13 @@ describe('contexts in the store', () => {
     const context = await aContext();
     const [ended, never] = [await aSession(), newId<SessionId>(NOW)];
     for (const session of [ended, never, await aSession()]) await store.contextUses.open(use(session, context));
-    const found = async (before: Date) =>
+    const findOrphans = async (before: Date) =>
       (await store.contextUses.orphans(host, before)).filter(id => id === ended || id === never).sort();
-    assert.deepEqual(await found(NOW), []);
+    assert.deepEqual(await findOrphans(NOW), []);
     await store.sessions.decideEnd(ended, { status: 'COMPLETED', reason: 'operator' }, NOW);
     await store.sessions.finish(ended, NOW, 0);
-    assert.deepEqual(await found(NOW), [ended]);
-    assert.deepEqual(await found(addMs(NOW, 1)), [ended, never].sort());
+    assert.deepEqual(await findOrphans(NOW), [ended]);
+    assert.deepEqual(await findOrphans(addMs(NOW, 1)), [ended, never].sort());
   });
 
   it('a failed save is recorded once, even after the session has ended', async () => {

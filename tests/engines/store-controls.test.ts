@@ -21,7 +21,7 @@ import { Scope } from '../../server/kit/scope.ts';
 import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
-const LATER = addMs(NOW, 30_000);
+const HALF_MINUTE_LATER = addMs(NOW, 30_000);
 const clock = clockAt(NOW);
 
 describeControls('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'controls'), log: silentLog, clock }));
@@ -54,21 +54,21 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
     });
     after(() => scope.close());
 
-    const running = async (): Promise<SessionId> => {
+    const aRunningSession = async (): Promise<SessionId> => {
       const id = newId<SessionId>(NOW);
       const row = { id, applicationId: application, hostId: host, region: 'local', keepAlive: true };
-      const placed = await store.sessions.place({
+      const outcome = await store.sessions.place({
         ...row,
         userMetadata: {},
         settings: {},
         createdAt: NOW,
         expiresAt: addMs(NOW, 3_600_000),
       });
-      assert.ok('placed' in placed);
+      assert.ok('placed' in outcome);
       await store.sessions.markRunning(id, NOW);
       return id;
     };
-    const asked = (session: SessionId): HandoffRow => ({
+    const aHandoff = (session: SessionId): HandoffRow => ({
       ...{
         id: newId<HandoffId>(NOW),
         applicationId: application,
@@ -77,42 +77,48 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
         status: 'requested',
       },
       ...{ instructions: 'x', reason: 'otp', claimableBy: 'link', record: 'mask', leaseSeconds: 120, fence: 0 },
-      ...{ requesterKind: 'account', createdAt: NOW, expiresAt: LATER, claimTries: 0, claimHash: randomBytes(32) },
+      ...{
+        requesterKind: 'account',
+        createdAt: NOW,
+        expiresAt: HALF_MINUTE_LATER,
+        claimTries: 0,
+        claimHash: randomBytes(32),
+      },
     });
 
     it('a session has one open hand-off after fifty concurrent requests for a hand-off', async () => {
-      const session = await running();
-      const inserted = await Promise.allSettled(
-        Array.from({ length: 50 }, () => store.handoffs.insert(asked(session))),
+      const session = await aRunningSession();
+      const insertResults = await Promise.allSettled(
+        Array.from({ length: 50 }, () => store.handoffs.insert(aHandoff(session))),
       );
-      assert.equal(inserted.filter(({ status }) => status === 'fulfilled').length, 1);
+      assert.equal(insertResults.filter(({ status }) => status === 'fulfilled').length, 1);
     });
 
     it('transactions on the same fence wait for each other', async () => {
-      const session = await running();
+      const session = await aRunningSession();
       const next = () =>
-        store.atomically(async within => {
-          const { fence } = (await within.controls.lockFence(application, session)) ?? assert.fail();
-          await within.controls.setFence(session, fence + 1);
+        store.atomically(async trx => {
+          const { fence } = (await trx.controls.lockFence(application, session)) ?? assert.fail();
+          await trx.controls.setFence(session, fence + 1);
         });
       await Promise.all(Array.from({ length: 20 }, next));
       assert.equal((await store.controls.ofSession(session))?.fence, 20);
     });
 
     it('the fence is not locked for another application, and the store reports when a session is ending', async () => {
-      const session = await running();
-      const locked = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
-      assert.equal(await locked(newId<ApplicationId>(NOW)), undefined);
-      assert.deepEqual(await locked(application), { fence: 0, runs: true });
+      const session = await aRunningSession();
+      const lockFence = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
+      assert.equal(await lockFence(newId<ApplicationId>(NOW)), undefined);
+      assert.deepEqual(await lockFence(application), { fence: 0, runs: true });
       await store.sessions.decideEnd(session, { status: 'COMPLETED', reason: 'released' }, NOW);
-      assert.equal((await locked(application))?.runs, false);
+      assert.equal((await lockFence(application))?.runs, false);
       assert.equal(await store.controls.revokeLinks(newId<ApplicationId>(NOW), session), undefined);
     });
 
     it('a hand-off can be changed, found by its lease, and listed by session, key and status', async () => {
-      const session = await running();
+      const session = await aRunningSession();
       const row = {
-        ...asked(session),
+        ...aHandoff(session),
         keyId: newId<KeyId>(NOW),
         allowedOrigins: ['https://a.example'],
         evidence: { a: 1 },
@@ -123,46 +129,50 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       const lease = {
         status: 'claimed',
         leaseHash: randomBytes(32),
-        leaseExpiresAt: LATER,
+        leaseExpiresAt: HALF_MINUTE_LATER,
         holder: randomUUID(),
       } as const;
-      const claimed = await store.handoffs.change(row.id, lease);
-      assert.deepEqual(claimed, { ...row, ...lease });
-      assert.deepEqual(await store.handoffs.byLease(lease.leaseHash), claimed);
+      const claimedRow = await store.handoffs.change(row.id, lease);
+      assert.deepEqual(claimedRow, { ...row, ...lease });
+      assert.deepEqual(await store.handoffs.byLease(lease.leaseHash), claimedRow);
       const filters = [{ session }, { key: row.keyId }, { session, status: 'claimed' }] as const;
       for (const filter of filters)
-        assert.deepEqual(await store.handoffs.list(application, { limit: 9, ...filter }), [claimed]);
+        assert.deepEqual(await store.handoffs.list(application, { limit: 9, ...filter }), [claimedRow]);
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
     it('a hand-off is listed among those that were controlled between two times until control was given back', async () => {
-      const session = await running();
-      const row = asked(session);
+      const session = await aRunningSession();
+      const row = aHandoff(session);
       await store.handoffs.insert(row);
-      const listed = async (from: Date, to = LATER): Promise<number> =>
+      const countListed = async (from: Date, to = HALF_MINUTE_LATER): Promise<number> =>
         (await store.handoffs.listControlledBetween(session, from, to)).length;
       const claimedAt = addMs(NOW, 1000);
-      await store.handoffs.change(row.id, { status: 'claimed', claimedAt, leaseExpiresAt: LATER });
-      assert.deepEqual([await listed(LATER), await listed(NOW, NOW)], [1, 0]);
-      const returned = { status: 'requested', leaseExpiresAt: null, controlUntil: addMs(NOW, 2000) } as const;
-      await store.handoffs.change(row.id, returned);
-      assert.deepEqual([await listed(addMs(NOW, 1500)), await listed(addMs(NOW, 2001))], [1, 0]);
+      await store.handoffs.change(row.id, { status: 'claimed', claimedAt, leaseExpiresAt: HALF_MINUTE_LATER });
+      assert.deepEqual([await countListed(HALF_MINUTE_LATER), await countListed(NOW, NOW)], [1, 0]);
+      const returnChange = { status: 'requested', leaseExpiresAt: null, controlUntil: addMs(NOW, 2000) } as const;
+      await store.handoffs.change(row.id, returnChange);
+      assert.deepEqual([await countListed(addMs(NOW, 1500)), await countListed(addMs(NOW, 2001))], [1, 0]);
       // A process of an earlier version leaves the end of the previous control in the row.
-      const again = { status: 'claimed', claimedAt: addMs(NOW, 3000), leaseExpiresAt: LATER } as const;
-      await store.handoffs.change(row.id, again);
-      assert.equal(await listed(addMs(NOW, 4000)), 1);
-      const completed = { status: 'completed', leaseExpiresAt: null, endedAt: addMs(NOW, 5000) } as const;
-      await store.handoffs.change(row.id, completed);
-      assert.deepEqual([await listed(addMs(NOW, 4000)), await listed(addMs(NOW, 5001))], [1, 0]);
+      const secondClaim = {
+        status: 'claimed',
+        claimedAt: addMs(NOW, 3000),
+        leaseExpiresAt: HALF_MINUTE_LATER,
+      } as const;
+      await store.handoffs.change(row.id, secondClaim);
+      assert.equal(await countListed(addMs(NOW, 4000)), 1);
+      const completion = { status: 'completed', leaseExpiresAt: null, endedAt: addMs(NOW, 5000) } as const;
+      await store.handoffs.change(row.id, completion);
+      assert.deepEqual([await countListed(addMs(NOW, 4000)), await countListed(addMs(NOW, 5001))], [1, 0]);
     });
 
     it('a link is bound to the first browser, and its secret is deleted after too many wrong attempts', async () => {
-      const row = asked(await running());
+      const row = aHandoff(await aRunningSession());
       await store.handoffs.insert(row);
-      const browsers = await Promise.all(
+      const bindResults = await Promise.all(
         Array.from({ length: 5 }, () => store.handoffs.bindBrowser(application, row.id, randomBytes(32))),
       );
-      assert.equal(browsers.filter(isFirst => isFirst).length, 1);
+      assert.equal(bindResults.filter(isFirst => isFirst).length, 1);
       for (let tries = 0; tries < 9; tries++) await store.handoffs.countWrongSecret(application, row.id, 10);
       assert.ok((await store.handoffs.get(application, row.id))?.claimHash);
       await store.handoffs.countWrongSecret(application, row.id, 10);
@@ -170,19 +180,19 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
     });
 
     it('open hand-offs of ended sessions are ended, and deleted later', async () => {
-      const session = await running();
-      const row = asked(session);
+      const session = await aRunningSession();
+      const row = aHandoff(session);
       await store.handoffs.insert(row);
       await store.sessions.decideEnd(session, { status: 'COMPLETED', reason: 'released' }, NOW);
       await store.sessions.finish(session, NOW, 0);
       assert.ok((await store.handoffs.endForEndedSessions(NOW)) >= 1);
       assert.equal((await store.handoffs.get(application, row.id))?.status, 'session_ended');
       assert.equal(await store.handoffs.forget(NOW, 100), 0);
-      assert.ok((await store.handoffs.forget(LATER, 100)) >= 1);
+      assert.ok((await store.handoffs.forget(HALF_MINUTE_LATER, 100)) >= 1);
     });
 
     it('the link epoch is incremented each time the links of a session are revoked, and the fence does not change', async () => {
-      const session = await running();
+      const session = await aRunningSession();
       assert.equal(await store.controls.ofSession(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);
       assert.equal(await store.controls.revokeLinks(application, session), 2);

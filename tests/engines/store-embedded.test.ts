@@ -52,16 +52,16 @@ import {
   waitUntilGone,
 } from './store-fixtures.ts';
 
-const whole = new Scope();
+const fileScope = new Scope();
 /** A data folder in the state after a first start. Creating one takes longer than most of these tests. */
 let seed: string;
 let scope: Scope;
 let dataDir: string;
 before(async () => {
-  seed = temporaryFolder(whole, 'seed');
+  seed = temporaryFolder(fileScope, 'seed');
   await (await openStore({ dataDir: seed, log: silentLog, clock: systemClock })).close();
 });
-after(() => whole.close());
+after(() => fileScope.close());
 beforeEach(() => {
   scope = new Scope();
   dataDir = temporaryFolder(scope, 'embedded');
@@ -86,7 +86,7 @@ const closeOnce = (store: Store): (() => Promise<void>) => {
   };
 };
 
-const postmaster = (): number => findPostmaster(dataDir)?.pid ?? assert.fail('PostgreSQL is not running');
+const postmasterPid = (): number => findPostmaster(dataDir)?.pid ?? assert.fail('PostgreSQL is not running');
 const addAccount = async (store: Store): Promise<AccountId> => {
   const id = newId<AccountId>(systemClock.now());
   await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
@@ -119,16 +119,16 @@ describe('data folder lock', () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
-    await pollUntil(STEP_MS, 'a waiting caller', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await pollUntil(STEP_MS, 'a waiting caller', () => (countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
   });
 
   it('the data folder lock is not acquired if the signal is aborted while the caller waits', async () => {
     await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
-    const control = new AbortController();
-    const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: control.signal });
-    control.abort(new Error('enough'));
+    const controller = new AbortController();
+    const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: controller.signal });
+    controller.abort(new Error('enough'));
     await assert.rejects(waiting, /enough|abort/);
   });
 
@@ -139,10 +139,10 @@ describe('data folder lock', () => {
   });
 
   it('the data folder lock is acquired by only one of many concurrent callers', async () => {
-    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
-    const taken = tries.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
-    assert.equal(taken.length, 1);
-    for (const lock of taken) await lock.close();
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
+    const locks = results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+    assert.equal(locks.length, 1);
+    for (const lock of locks) await lock.close();
   });
 
   it('the data folder lock cannot be acquired in an unusable folder', async () => {
@@ -158,7 +158,7 @@ describe('a server on the embedded PostgreSQL', () => {
   it('the server keeps its data over a clean restart', async () => {
     const first = await open();
     const id = await addAccount(first);
-    const pid = postmaster();
+    const pid = postmasterPid();
     await first.close();
     assert.ok(!isRunning(pid));
     const second = await open();
@@ -175,7 +175,7 @@ describe('a server on the embedded PostgreSQL', () => {
 
   it('the embedded PostgreSQL runs in its own session and without the environment of the server', async () => {
     await open();
-    const pid = postmaster();
+    const pid = postmasterPid();
     const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
       .split('\0')
       .map(pair => pair.split('=')[0]);
@@ -192,7 +192,7 @@ describe('a server on the embedded PostgreSQL', () => {
   it('the server overrides fsync and listen_addresses of the configuration file of PostgreSQL', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.auto.conf'), "fsync = off\nlisten_addresses = '*'\n");
     await open();
-    const command = readFileSync(`/proc/${postmaster()}/cmdline`, 'utf8');
+    const command = readFileSync(`/proc/${postmasterPid()}/cmdline`, 'utf8');
     assert.match(command, /fsync=on/);
     assert.match(command, /listen_addresses=\0/);
   });
@@ -200,7 +200,7 @@ describe('a server on the embedded PostgreSQL', () => {
   it('another server on the same data folder is refused, and the error contains the pid of the first server', async () => {
     await open();
     await assert.rejects(open(), inUseBy(process.pid));
-    assert.ok(isRunning(postmaster()));
+    assert.ok(isRunning(postmasterPid()));
   });
 
   it('another server that has its own data folder but uses the socket of the first server is refused', async () => {
@@ -220,7 +220,7 @@ describe('a server on the embedded PostgreSQL', () => {
     const store = await open({ log });
     const id = await addAccount(store);
     for (let death = 0; death < 3; death += 1) {
-      const pid = postmaster();
+      const pid = postmasterPid();
       process.kill(pid, 'SIGKILL');
       await pollUntil(STEP_MS, 'the store to answer', async () => {
         const first = await store.accounts.first().catch(() => undefined);
@@ -228,14 +228,14 @@ describe('a server on the embedded PostgreSQL', () => {
       });
     }
     assert.equal(eventsOf(log).filter(event => event === 'postgres.died').length, 3);
-    const pid = postmaster();
+    const pid = postmasterPid();
     await store.close();
     assert.ok(!isRunning(pid));
   });
 
   it('the store can be closed while PostgreSQL is down', async () => {
     const store = await open();
-    const pid = postmaster();
+    const pid = postmasterPid();
     process.kill(pid, 'SIGKILL');
     await store.close();
     await waitUntilGone(pid);
@@ -245,12 +245,12 @@ describe('a server on the embedded PostgreSQL', () => {
   it('PostgreSQL shuts down cleanly when the server is killed, and the next server loses no data', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
-    const pid = postmaster();
+    const pid = postmasterPid();
     await end(server.child, 'SIGKILL');
     const next = await open();
     const id = await addAccount(next);
     await pollUntil(STEP_MS, 'the old PostgreSQL to exit', () => (isRunning(pid) ? undefined : true));
-    assert.notEqual(postmaster(), pid);
+    assert.notEqual(postmasterPid(), pid);
     assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /received fast shutdown request/);
     await pollUntil(STEP_MS, 'the account to be readable', async () =>
       (await next.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
@@ -279,13 +279,13 @@ describe('a server on the embedded PostgreSQL', () => {
 
   it('the cluster of another major version is refused and not changed', async () => {
     writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '14\n');
-    const before = readdirSync(join(dataDir, 'pg')).sort();
+    const filesBefore = readdirSync(join(dataDir, 'pg')).sort();
     await assert.rejects(open(), error => {
       assert.ok(isFault(error, 'data_folder_version'));
       assert.match(error.message, /created by PostgreSQL 14.*pg_dump/s);
       return true;
     });
-    assert.deepEqual(readdirSync(join(dataDir, 'pg')).sort(), before);
+    assert.deepEqual(readdirSync(join(dataDir, 'pg')).sort(), filesBefore);
     writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '18\n');
     await (await open()).ping();
   });
@@ -319,9 +319,9 @@ describe('first start', () => {
   });
 
   it('the first start stops when the signal is aborted, and no PostgreSQL process and no lock remains', async () => {
-    const control = new AbortController();
-    const opening = open({ signal: control.signal });
-    control.abort(new Error('enough'));
+    const controller = new AbortController();
+    const opening = open({ signal: controller.signal });
+    controller.abort(new Error('enough'));
     await assert.rejects(opening, /enough|abort/);
     assert.equal(findPostmaster(dataDir), undefined);
     assert.equal(await findFolderOwner(dataDir), undefined);
@@ -341,8 +341,8 @@ describe('orphaned PostgreSQL', () => {
     child.stderr?.resume();
     scope.defer(() => end(child, 'SIGINT'));
     await pollUntil(STEP_MS, 'the orphan to answer', async () => {
-      const found = findPostmaster(dataDir);
-      return found && (await isResponding(found)) ? true : undefined;
+      const orphan = findPostmaster(dataDir);
+      return orphan && (await isResponding(orphan)) ? true : undefined;
     });
     return child.pid ?? 0;
   };
@@ -351,7 +351,7 @@ describe('orphaned PostgreSQL', () => {
     const pid = await startOrphan();
     const log = recordingLog();
     const store = await open({ log });
-    assert.equal(postmaster(), pid);
+    assert.equal(postmasterPid(), pid);
     assert.ok(eventsOf(log).includes('postgres.adopted'));
     await addAccount(store);
     await store.close();
@@ -374,7 +374,7 @@ describe('orphaned PostgreSQL', () => {
     const command = await open({ isBesideServer: true });
     await addAccount(command);
     await command.close();
-    assert.equal(postmaster(), pid);
+    assert.equal(postmasterPid(), pid);
     assert.ok(isRunning(pid));
   });
 });
@@ -384,11 +384,11 @@ describe('a command', () => {
 
   it('a command works alongside a running server and does not stop the PostgreSQL of the server', async () => {
     const server = await open();
-    const pid = postmaster();
+    const pid = postmasterPid();
     const command = await open({ isBesideServer: true });
     const id = await addAccount(command);
     await command.close();
-    assert.equal(postmaster(), pid);
+    assert.equal(postmasterPid(), pid);
     assert.equal((await server.accounts.first())?.id, id);
     assert.equal((await findFolderOwner(dataDir)) !== undefined, true);
   });
@@ -396,11 +396,11 @@ describe('a command', () => {
   it('a command does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
-    const pid = postmaster();
+    const pid = postmasterPid();
     const command = await open({ isBesideServer: true });
     await command.ping();
     await command.close();
-    assert.equal(postmaster(), pid);
+    assert.equal(postmasterPid(), pid);
     server.child.stdin?.end();
     assert.equal(await server.line(), 'closed');
     assert.ok(!isRunning(pid));
@@ -409,7 +409,7 @@ describe('a command', () => {
   it('a command starts PostgreSQL itself if there is no server, and stops it afterwards', async () => {
     const command = await open({ isBesideServer: true });
     await addAccount(command);
-    const pid = postmaster();
+    const pid = postmasterPid();
     await command.close();
     assert.ok(!isRunning(pid));
     assert.equal(await findFolderOwner(dataDir), undefined);
@@ -432,7 +432,7 @@ describe('a command', () => {
     assert.equal(await command.line(), 'ready');
     await assert.rejects(open(), inUseBy(command.child.pid));
     const server = open({ lockWaitMs: STEP_MS });
-    await pollUntil(STEP_MS, 'the server to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await pollUntil(STEP_MS, 'the server to wait', () => (countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined));
     command.child.stdin?.end();
     await (await server).ping();
   });
@@ -440,7 +440,7 @@ describe('a command', () => {
   it('no PostgreSQL process remains when a command is killed', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
-    const pid = postmaster();
+    const pid = postmasterPid();
     await end(command.child, 'SIGKILL');
     await waitUntilGone(pid);
   });
@@ -470,21 +470,21 @@ describe('socket folder', () => {
   it('the socket folder is refused if it is a link or a file, is accessible to others, or belongs to another user', async () => {
     const folder = long();
     mkdirSync(folder, { mode: 0o700 });
-    const place = await makeSocketFolder(folder, owner);
-    scope.defer(() => rmSync(place, { recursive: true, force: true }));
-    chmodSync(place, 0o755);
+    const socketFolder = await makeSocketFolder(folder, owner);
+    scope.defer(() => rmSync(socketFolder, { recursive: true, force: true }));
+    chmodSync(socketFolder, 0o755);
     await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
-    rmSync(place, { recursive: true });
-    symlinkSync(dataDir, place);
+    rmSync(socketFolder, { recursive: true });
+    symlinkSync(dataDir, socketFolder);
     await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
-    rmSync(place);
-    writeFileSync(place, '');
+    rmSync(socketFolder);
+    writeFileSync(socketFolder, '');
     await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
-    rmSync(place);
-    mkdirSync(place, { mode: 0o700 });
-    assert.equal(await makeSocketFolder(folder, owner), place);
+    rmSync(socketFolder);
+    mkdirSync(socketFolder, { mode: 0o700 });
+    assert.equal(await makeSocketFolder(folder, owner), socketFolder);
     if (owner.uid !== 0) return;
-    chownSync(place, 1, 1);
+    chownSync(socketFolder, 1, 1);
     await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
   });
   const isUnsafeFolder = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
@@ -524,8 +524,8 @@ describe('PostgreSQL binaries', () => {
   it('the PostgreSQL binaries are searched for only in the specified folder', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
-    const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
-    assert.equal(found?.major, 18);
+    const binaries = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
+    assert.equal(binaries?.major, 18);
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
@@ -560,8 +560,8 @@ describe('the user of the PostgreSQL process', () => {
     assert.equal(statSync(`/proc/${pid}`).uid, uid);
     assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^CapEff:\s+0+$/m);
     await store.close();
-    const foreign = execFileSync('find', [folder, '!', '-user', `${uid}`], { encoding: 'utf8' });
-    assert.equal(foreign, '', 'every file belongs to the owner of the folder');
+    const foreignFiles = execFileSync('find', [folder, '!', '-user', `${uid}`], { encoding: 'utf8' });
+    assert.equal(foreignFiles, '', 'every file belongs to the owner of the folder');
   });
 });
 
@@ -589,8 +589,8 @@ const inUseBy = (pid: number | undefined) => (error: unknown) => {
 };
 
 /** Number of processes that the kernel lists as waiting for a lock on this file. */
-function waitersFor(path: string): number {
+function countWaiters(path: string): number {
   const { ino } = statSync(path);
-  const waiting = readFileSync('/proc/locks', 'utf8').split('\n');
-  return waiting.filter(line => / -> FLOCK /.test(line) && line.includes(`:${ino} `)).length;
+  const lockLines = readFileSync('/proc/locks', 'utf8').split('\n');
+  return lockLines.filter(line => / -> FLOCK /.test(line) && line.includes(`:${ino} `)).length;
 }

@@ -30,7 +30,7 @@ import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 60 * 60_000;
 const SERVICE = { kind: 'service' } as const;
-const RELEASED = { status: 'COMPLETED', reason: 'released' } as const;
+const RELEASE_END = { status: 'COMPLETED', reason: 'released' } as const;
 
 describe('session events', () => {
   const scope = new Scope();
@@ -87,10 +87,10 @@ describe('session events', () => {
     assert.ok('placed' in result);
     return result.placed;
   };
-  const eventsOf = async ({ applicationId, id }: SessionRow): Promise<readonly SessionEventRow[]> =>
+  const readEvents = async ({ applicationId, id }: SessionRow): Promise<readonly SessionEventRow[]> =>
     (await store.events.read(applicationId, { after: 0, session: id, limit: 2000 })).events;
   const told = async (row: SessionRow): Promise<unknown[]> =>
-    (await eventsOf(row)).map(({ type, actor, detail, at }) => ({
+    (await readEvents(row)).map(({ type, actor, detail, at }) => ({
       type,
       actor,
       detail,
@@ -126,7 +126,7 @@ describe('session events', () => {
     await store.sessions.recordClientDisconnected(id, addMs(NOW, 22), 1);
     await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, addMs(NOW, 30));
     await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 2040), addMs(NOW, 40));
-    await store.sessions.decideEnd(id, { ...RELEASED, by }, addMs(NOW, 50));
+    await store.sessions.decideEnd(id, { ...RELEASE_END, by }, addMs(NOW, 50));
     await store.sessions.finish(id, addMs(NOW, 1500), 77);
     const service = { kind: 'service' };
     const client = { kind: 'client' };
@@ -150,8 +150,8 @@ describe('session events', () => {
         ms: 40,
       },
       { type: 'session.release_requested', actor: by, detail: {}, ms: 50 },
-      { type: 'session.end_decided', actor: by, detail: RELEASED, ms: 50 },
-      { type: 'session.ended', actor: by, detail: { ...RELEASED, seconds: 1.5, proxyBytes: 77 }, ms: 1500 },
+      { type: 'session.end_decided', actor: by, detail: RELEASE_END, ms: 50 },
+      { type: 'session.ended', actor: by, detail: { ...RELEASE_END, seconds: 1.5, proxyBytes: 77 }, ms: 1500 },
     ]);
   });
 
@@ -159,7 +159,7 @@ describe('session events', () => {
     const row = await aSession();
     const [whole, partial] = [aDownload(row, 10), aDownload(row, 10)];
     await store.downloads.begin({ ...partial, state: 'running' });
-    await store.sessions.decideEnd(row.id, RELEASED, addMs(NOW, 50));
+    await store.sessions.decideEnd(row.id, RELEASE_END, addMs(NOW, 50));
     await store.sessions.finish(row.id, addMs(NOW, 60), 0);
     const completeDownload = () => store.downloads.complete(whole, anOutboxRow(whole), SERVICE, () => {});
     const failDownload = () => store.downloads.fail(row.id, partial.guid, 'it is partial', addMs(NOW, 80), SERVICE);
@@ -183,27 +183,27 @@ describe('session events', () => {
     const outcomes = await Promise.allSettled([aDownload(row, 10), aDownload(row, 10)].map(complete));
     assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     assert.deepEqual(await store.downloads.usedBytes(row.applicationId, row.id), { session: 10, application: 10 });
-    assert.equal((await eventsOf(row)).filter(({ type }) => type === 'download.completed').length, 1);
+    assert.equal((await readEvents(row)).filter(({ type }) => type === 'download.completed').length, 1);
     assert.equal((await store.downloads.ofSession(row.id)).length, 1);
   });
 
   it('session events include the start of a box for the session as a launch', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
-    assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
+    assert.equal((await readEvents(row)).at(-1)?.type, 'session.launched');
   });
 
   it('session events are not written for changes that have no effect', async () => {
     const hostId = await aHost(1);
     const { applicationId } = await anApplication();
     const row = await aSession({ hostId, applicationId });
-    const refused = await newSession({ hostId, applicationId });
-    assert.ok('full' in (await store.sessions.place(refused)));
+    const refusedSession = await newSession({ hostId, applicationId });
+    assert.ok('full' in (await store.sessions.place(refusedSession)));
     assert.equal(await store.sessions.finish(row.id, NOW, 0), undefined, 'no end is decided');
     await store.sessions.markRunning(row.id, NOW);
     assert.equal(await store.sessions.markRunning(row.id, NOW), undefined, 'the session is already running');
     await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', by: { kind: 'browser' } }, NOW);
-    assert.equal((await store.sessions.decideEnd(row.id, RELEASED, NOW))?.end?.reason, 'crashed');
+    assert.equal((await store.sessions.decideEnd(row.id, RELEASE_END, NOW))?.end?.reason, 'crashed');
     assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
     await store.sessions.finish(row.id, NOW, 0);
     await store.sessions.finish(row.id, NOW, 0);
@@ -215,29 +215,29 @@ describe('session events', () => {
       (await store.events.read(applicationId, { after: 0, limit: 100 })).events.map(({ type }) => type),
       ['session.created', 'session.started', 'session.end_decided', 'session.ended'],
     );
-    assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'the actor is that of the decision');
+    assert.deepEqual((await readEvents(row)).at(-1)?.actor, { kind: 'browser' }, 'the actor is that of the decision');
   });
 
   it('session events contain only one decision when several calls end a session concurrently', async () => {
     const row = await aSession();
-    const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
+    const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASE_END, reason: `reason ${index}` }));
     await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
-    const decided = (await eventsOf(row)).filter(({ type }) => type === 'session.end_decided');
-    assert.equal(decided.length, 1);
-    assert.equal(decided[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
+    const decisions = (await readEvents(row)).filter(({ type }) => type === 'session.end_decided');
+    assert.equal(decisions.length, 1);
+    assert.equal(decisions[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
   });
 
   it('session events are written for every session that a restarted server adopts', async () => {
     const hostId = await aHost();
     const rows = [await aSession({ hostId }), await aSession({ hostId })];
     await store.sessions.resumeTimers(hostId, NOW);
-    for (const row of rows) assert.equal((await eventsOf(row)).at(-1)?.type, 'session.adopted');
+    for (const row of rows) assert.equal((await readEvents(row)).at(-1)?.type, 'session.adopted');
   });
 
   it('session events are hidden from other applications', async () => {
     const row = await aSession();
-    const other = await aSession();
-    const { events } = await store.events.read(other.applicationId, { after: 0, session: row.id, limit: 10 });
+    const otherSession = await aSession();
+    const { events } = await store.events.read(otherSession.applicationId, { after: 0, session: row.id, limit: 10 });
     assert.deepEqual(events, []);
   });
 
@@ -252,46 +252,46 @@ describe('session events', () => {
       ({ through: after, full } = page);
     }
     assert.deepEqual(seen, ['session.created', 'session.created', 'session.started', 'session.started']);
-    const started = await store.events.read(applicationId, { after: 0, types: ['session.started'], limit: 10 });
+    const startedList = await store.events.read(applicationId, { after: 0, types: ['session.started'], limit: 10 });
     assert.deepEqual(
-      started.events.map(event => event.sessionId),
+      startedList.events.map(event => event.sessionId),
       rows.map(({ id }) => id),
     );
-    assert.equal(started.full, false);
-    assert.ok(started.through >= (started.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
-    const ofNoType = await store.events.read(applicationId, { after: 0, types: [], limit: 10 });
-    assert.deepEqual(ofNoType.events, []);
-    assert.ok(ofNoType.through >= started.through);
+    assert.equal(startedList.full, false);
+    assert.ok(startedList.through >= (startedList.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
+    const untypedList = await store.events.read(applicationId, { after: 0, types: [], limit: 10 });
+    assert.deepEqual(untypedList.events, []);
+    assert.ok(untypedList.through >= startedList.through);
   });
 
   it('session events include those of a transaction that commits late', async () => {
-    const early = await aSession();
-    const { applicationId } = early;
-    const late = await connect();
-    await late.query('begin');
-    const taken = await late.query(
+    const earlySession = await aSession();
+    const { applicationId } = earlySession;
+    const lateClient = await connect();
+    await lateClient.query('begin');
+    const eventResult = await lateClient.query(
       `select record_session_event(id, application_id, now(), 'client.refused', 'client', null, '{}', 1000, 2048, 1655271028)
         as id from sessions where id = $1`,
-      [early.id],
+      [earlySession.id],
     );
-    const second = await aSession({ applicationId });
+    const secondSession = await aSession({ applicationId });
     const reading = store.events.read(applicationId, { after: 0, limit: 100 });
-    const waits = async () => {
-      const { rows } = await late.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`);
+    const isReaderWaiting = async () => {
+      const { rows } = await lateClient.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`);
       return rows.length > 0 || undefined;
     };
-    await pollUntil(STEP_MS, 'the reader to wait for the writer', waits);
-    await late.query('commit');
+    await pollUntil(STEP_MS, 'the reader to wait for the writer', isReaderWaiting);
+    await lateClient.query('commit');
     const { events, through } = await withTimeout(STEP_MS, 'the reader', () => reading);
     assert.deepEqual(
       events.map(({ type, sessionId }) => [type, sessionId]),
       [
-        ['session.created', early.id],
-        ['client.refused', early.id],
-        ['session.created', second.id],
+        ['session.created', earlySession.id],
+        ['client.refused', earlySession.id],
+        ['session.created', secondSession.id],
       ],
     );
-    assert.equal(events[1]?.id, taken.rows[0]?.id === undefined ? undefined : Number(taken.rows[0].id));
+    assert.equal(events[1]?.id, eventResult.rows[0]?.id === undefined ? undefined : Number(eventResult.rows[0].id));
     assert.deepEqual(await store.events.read(applicationId, { after: through, limit: 10 }), {
       events: [],
       through,
@@ -306,11 +306,11 @@ describe('session events', () => {
       for (let round = 0; round < 15; round++) {
         const row = await aSession({ applicationId, hostId });
         await store.sessions.markRunning(row.id, NOW);
-        await store.sessions.decideEnd(row.id, RELEASED, NOW);
+        await store.sessions.decideEnd(row.id, RELEASE_END, NOW);
         await store.sessions.finish(row.id, NOW, 0);
       }
     });
-    const written = Promise.all(writers);
+    const allWritten = Promise.all(writers);
     const seen: SessionEventRow[] = [];
     let after = 0;
     // A transaction in any database of the same PostgreSQL, for example one opened by another test, delays the events
@@ -327,7 +327,7 @@ describe('session events', () => {
       WITHIN_MS,
       1,
     );
-    await written;
+    await allWritten;
     assert.deepEqual(
       seen.map(({ id }) => id),
       seen.map(({ id }) => id).sort((one, other) => one - other),
@@ -349,9 +349,9 @@ describe('session events', () => {
       [row.id, row.applicationId],
     );
     for (let round = 0; round < 3; round++) await store.sessions.recordClientConnected(row.id, NOW);
-    await store.sessions.decideEnd(row.id, RELEASED, NOW);
+    await store.sessions.decideEnd(row.id, RELEASE_END, NOW);
     await store.sessions.finish(row.id, NOW, 0);
-    const types = (await eventsOf(row)).map(({ type }) => type);
+    const types = (await readEvents(row)).map(({ type }) => type);
     assert.equal(types.length, 1004);
     assert.deepEqual(types.slice(-5), [
       'client.connected',
@@ -367,27 +367,27 @@ describe('session events', () => {
     await store.sessions.markRunning(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };
     assert.ok(await store.sessions.change(row.applicationId, row.id, { userMetadata }, NOW));
-    assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { cut: true });
+    assert.deepEqual((await readEvents(row)).at(-1)?.detail, { cut: true });
     await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', detail: 'y'.repeat(5000) }, NOW);
     await store.sessions.finish(row.id, NOW, 0);
-    assert.equal((await eventsOf(row)).at(-1)?.detail.detail, 'y'.repeat(500));
+    assert.equal((await readEvents(row)).at(-1)?.detail.detail, 'y'.repeat(500));
   });
 
   it('session events are announced once they can be read', async () => {
-    const heard: string[] = [];
-    const listening = await store.listen(
+    const payloads: string[] = [];
+    const listener = await store.listen(
       'session_event',
-      payload => void heard.push(payload),
+      payload => void payloads.push(payload),
       () => {},
     );
     const row = await aSession();
     const payload = `${row.applicationId} ${row.id}`;
-    await pollUntil(STEP_MS, 'the notice', () => heard.includes(payload) || undefined);
-    heard.length = 0;
+    await pollUntil(STEP_MS, 'the notice', () => payloads.includes(payload) || undefined);
+    payloads.length = 0;
     await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: { n: 1 } });
-    await pollUntil(STEP_MS, 'the second notice', () => heard.includes(payload) || undefined);
-    assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { n: 1 });
-    await listening.close();
+    await pollUntil(STEP_MS, 'the second notice', () => payloads.includes(payload) || undefined);
+    assert.deepEqual((await readEvents(row)).at(-1)?.detail, { n: 1 });
+    await listener.close();
   });
 
   it('session events are deleted some time after the end of the session, and not before', async () => {
@@ -396,15 +396,15 @@ describe('session events', () => {
       [old, addMs(NOW, -40 * DAY_MS)],
       [young, NOW],
     ] as const) {
-      await store.sessions.decideEnd(row.id, RELEASED, endedAt);
+      await store.sessions.decideEnd(row.id, RELEASE_END, endedAt);
       await store.sessions.finish(row.id, endedAt, 0);
     }
-    const before = addMs(NOW, -31 * DAY_MS);
-    assert.equal(await store.events.forget(before, 10), 1);
-    assert.equal(await store.events.forget(before, 10), 0);
-    assert.deepEqual(await eventsOf(old), []);
-    assert.equal((await eventsOf(young)).length, 4);
-    assert.equal((await eventsOf(living)).length, 1);
+    const cutoff = addMs(NOW, -31 * DAY_MS);
+    assert.equal(await store.events.forget(cutoff, 10), 1);
+    assert.equal(await store.events.forget(cutoff, 10), 0);
+    assert.deepEqual(await readEvents(old), []);
+    assert.equal((await readEvents(young)).length, 4);
+    assert.equal((await readEvents(living)).length, 1);
     assert.ok(await store.sessions.byId(old.id), 'the session itself stays');
   });
 });

@@ -14,7 +14,7 @@ import type { Log, LogFields } from '../../server/kit/log.ts';
 import type { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
-import { freePort } from '../harness/free-port.ts';
+import { claimFreePort } from '../harness/free-port.ts';
 
 export const STEP_MS = 60_000;
 
@@ -99,26 +99,26 @@ export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   if (!binaries) throw new Error('no PostgreSQL binaries were found; run npm ci or install PostgreSQL');
   const identity = await postgresIdentity(folder);
   await initForeign(folder, binaries, identity);
-  const port = await freePort();
-  const running = { child: await startForeign(folder, port, binaries, identity) };
-  scope.defer(() => end(running.child, 'SIGINT'));
+  const port = await claimFreePort();
+  const serverProcess = { child: await startForeign(folder, port, binaries, identity) };
+  scope.defer(() => end(serverProcess.child, 'SIGINT'));
   return {
     url: new Secret(`postgres://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`),
     major: binaries.major,
     get pid() {
-      return running.child.pid ?? 0;
+      return serverProcess.child.pid ?? 0;
     },
     crash: async () => {
-      await end(running.child, 'SIGKILL');
-      running.child = await startForeign(folder, port, binaries, identity);
+      await end(serverProcess.child, 'SIGKILL');
+      serverProcess.child = await startForeign(folder, port, binaries, identity);
     },
   };
 }
 
 async function initForeign(folder: string, binaries: Binaries, identity: PostgresIdentity): Promise<void> {
-  const arguments_ = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
+  const initArguments = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
   const script = `printf %s '${PASSWORD}' > ${folder}/password && exec "$@"`;
-  const initdb = [join(binaries.folder, 'initdb'), ...arguments_, `--pwfile=${folder}/password`];
+  const initdb = [join(binaries.folder, 'initdb'), ...initArguments, `--pwfile=${folder}/password`];
   const { code, output } = await runProgram(identity.wrapCommand(['sh', '-c', script, 'sh', ...initdb]), {
     timeoutMs: 60_000,
   });
@@ -170,9 +170,9 @@ export interface Helper {
 }
 
 /** Runs store-child.ts as a process that a test can kill. */
-export function startHelper(scope: Scope, args: readonly string[], through: readonly string[] = []): Helper {
+export function startHelper(scope: Scope, args: readonly string[], prefix: readonly string[] = []): Helper {
   const script = fileURLToPath(new URL('./store-child.ts', import.meta.url));
-  const [program = '', ...rest] = [...through, process.execPath, script, ...args];
+  const [program = '', ...rest] = [...prefix, process.execPath, script, ...args];
   const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
   scope.defer(() => end(child, 'SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();

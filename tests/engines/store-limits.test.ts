@@ -54,8 +54,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await store.accounts.insert(account);
       const id = newId<ApplicationId>(NOW);
       const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
-      const inserted = await store.applications.insert({ ...row, createdAt: NOW, updatedAt: NOW }, account.id, 50);
-      assert.equal(inserted, 'inserted');
+      const outcome = await store.applications.insert({ ...row, createdAt: NOW, updatedAt: NOW }, account.id, 50);
+      assert.equal(outcome, 'inserted');
       return id;
     };
     const aKey = async (applicationId: ApplicationId): Promise<KeyId> => {
@@ -114,12 +114,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           updatedAt: NOW,
         });
         const configured = { browsers: { maxConcurrent: 3 } };
-        const later = addMs(NOW, SECOND_MS);
-        const row = { applicationId: id, configured, revision: 2, updatedAt: later };
-        assert.deepEqual(await store.limits.replace(id, 1, configured, later), row);
-        assert.equal(await store.limits.replace(id, 1, {}, later), undefined);
+        const changedAt = addMs(NOW, SECOND_MS);
+        const row = { applicationId: id, configured, revision: 2, updatedAt: changedAt };
+        assert.deepEqual(await store.limits.replace(id, 1, configured, changedAt), row);
+        assert.equal(await store.limits.replace(id, 1, {}, changedAt), undefined);
         assert.deepEqual(await store.limits.get(id), row);
-        assert.deepEqual((await store.limits.replace(id, 2, {}, later))?.configured, {});
+        assert.deepEqual((await store.limits.replace(id, 2, {}, changedAt))?.configured, {});
         assert.equal(await store.limits.get(newId<ApplicationId>(NOW)), undefined);
       });
     });
@@ -132,66 +132,69 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         maxWaiting = 10,
       ) => store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, maxWaiting);
       const joinSuccessfully = async (...asked: Parameters<typeof joinQueue>): Promise<QueuePosition> => {
-        const place = await joinQueue(...asked);
-        return 'turn' in place ? place : assert.fail('the queue was full');
+        const position = await joinQueue(...asked);
+        return 'turn' in position ? position : assert.fail('the queue was full');
       };
       const place = (applicationId: ApplicationId, hostId: HostId, line: Partial<QueuePosition> = {}) =>
-        store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
-      const order = async () => (await store.line.list(100)).map(({ place }) => place);
+        store.sessions.place(newSession({ applicationId, hostId }), { ...placeOptions(NOW), line });
+      const readOrder = async () => (await store.line.list(100)).map(({ place }) => place);
 
       it('the queue gives free slots to its first create, and alternates between applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
         const [first, second] = [await joinSuccessfully(a, hostId), await joinSuccessfully(a, hostId)];
         const third = await joinSuccessfully(b, hostId);
-        assert.deepEqual(await order(), [first.place, third.place, second.place]);
+        assert.deepEqual(await readOrder(), [first.place, third.place, second.place]);
         assert.deepEqual(await store.line.positionOf(a, second), { position: 2, waiting: 2 });
         const late = await place(b, hostId);
         assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
         assert.ok('full' in (await place(a, hostId, second)));
         // The two free slots are for the first two creates in the queue, `first` and `third`.
         await assertPlaced(place(b, hostId, third));
-        assert.deepEqual(await order(), [first.place, second.place]);
+        assert.deepEqual(await readOrder(), [first.place, second.place]);
         const { id } = await assertPlaced(place(a, hostId, first));
         assert.ok('full' in (await place(a, hostId, second)));
         await end(id);
         await assertPlaced(place(a, hostId, second));
-        assert.deepEqual(await order(), []);
+        assert.deepEqual(await readOrder(), []);
       });
 
       it('other applications are not delayed while creates wait for another region or for the limit of their application', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const far = await joinSuccessfully(a, hostId, { region: 'far' });
-        const limited = await joinSuccessfully(a, hostId, { why: 'concurrent', refused: { why: 'concurrent' } });
-        const behind = await place(a, hostId);
-        assert.deepEqual('behind' in behind && behind.behind, { why: 'concurrent' });
+        const limitedPosition = await joinSuccessfully(a, hostId, {
+          why: 'concurrent',
+          refused: { why: 'concurrent' },
+        });
+        const outcome = await place(a, hostId);
+        assert.deepEqual('behind' in outcome && outcome.behind, { why: 'concurrent' });
         await assertPlaced(place(b, hostId));
-        for (const { place } of [far, limited]) await store.line.leave(place);
+        for (const { place } of [far, limitedPosition]) await store.line.leave(place);
       });
 
       it('the queue holds no more creates of an application than its limit, even when creates join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joinQueue(application, hostId, {}, 2)));
-        const places = all.flatMap(one => ('turn' in one ? [one] : []));
-        assert.equal(places.length, 2);
+        const positions = all.flatMap(one => ('turn' in one ? [one] : []));
+        assert.equal(positions.length, 2);
         assert.equal(await store.line.waitingOf(application), 2);
-        const [first, second] = places.toSorted((one, other) => one.place - other.place);
+        const [first, second] = positions.toSorted((one, other) => one.place - other.place);
         assert.ok(first && second);
         await store.line.leave(first.place);
         const rest = { applicationId: application, hostId, region: null, why: 'host', refused: FULL };
         await store.line.refresh([{ ...rest, ...first }], [{ ...rest, ...second }]);
-        assert.deepEqual(await order(), [first.place, second.place]);
-        for (const { place } of places) await store.line.leave(place);
+        assert.deepEqual(await readOrder(), [first.place, second.place]);
+        for (const { place } of positions) await store.line.leave(place);
       });
     });
 
     it('as many requests of a credential are admitted on two hosts as on one, with only a few database queries', async () => {
-      let asked = 0;
+      let queryCount = 0;
       const rows: RequestRateRows = {
         ...store.requestRates,
         take: (...bucket) => {
-          asked += 1;
+          queryCount += 1;
           return store.requestRates.take(...bucket);
         },
       };
@@ -200,17 +203,17 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         () => new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false }),
       );
       const credential = { kind: 'agentKey', keyId: randomUUID() as KeyId } as const;
-      const taken = async (host: FleetRates | undefined): Promise<number> =>
+      const tryTake = async (host: FleetRates | undefined): Promise<number> =>
         (await host?.take(credential, true).then(
           () => 1,
           () => 0,
         )) ?? 0;
-      let admitted = 0;
-      for (let request = 0; request < 240; request += 1) admitted += await taken(hosts[request % 2]);
+      let admittedCount = 0;
+      for (let request = 0; request < 240; request += 1) admittedCount += await tryTake(hosts[request % 2]);
       // Fewer requests are admitted if a host has not used all that it has taken from the limit, and more if the limit
       // was refilled in the meantime.
-      assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
-      assert.ok(asked <= 60, String(asked));
+      assert.ok(admittedCount >= 88 && admittedCount <= 110, String(admittedCount));
+      assert.ok(queryCount <= 60, String(queryCount));
     });
 
     it('concurrent requests of a credential are admitted up to its limit', async () => {
@@ -225,21 +228,21 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
-      const counted = many.flatMap(one => ('at' in one ? [one.at] : []));
-      assert.equal(counted.length, 5);
-      const waits = many.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
+      const countedTimes = many.flatMap(one => ('at' in one ? [one.at] : []));
+      assert.equal(countedTimes.length, 5);
+      const waitsMs = many.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
       assert.ok(
-        waits.every(ms => ms > 500_000 && ms <= 600_000),
-        String(waits),
+        waitsMs.every(ms => ms > 500_000 && ms <= 600_000),
+        String(waitsMs),
       );
-      await store.attempts.takeBack(name, counted[2] ?? assert.fail());
-      const again = await Promise.all([1, 2].map(() => store.attempts.count(name, limit)));
-      assert.equal(again.filter(one => 'at' in one).length, 1);
+      await store.attempts.takeBack(name, countedTimes[2] ?? assert.fail());
+      const secondOutcomes = await Promise.all([1, 2].map(() => store.attempts.count(name, limit)));
+      assert.equal(secondOutcomes.filter(one => 'at' in one).length, 1);
       assert.ok('at' in (await store.attempts.count({ ...name, tally: 'others' }, limit)));
-      const short = { max: 1, withinMs: 1 };
+      const shortLimit = { max: 1, withinMs: 1 };
       await eventually(
         'the period to be over',
-        () => store.attempts.count(name, short),
+        () => store.attempts.count(name, shortLimit),
         one => 'at' in one,
       );
     });
@@ -249,9 +252,9 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       const limit = { max: 1, withinMs: 600_000 };
       for (const name of names) await store.attempts.count(name, limit);
       await store.attempts.sweep(2);
-      const refused: boolean[] = [];
-      for (const name of names.toReversed()) refused.push('waitMs' in (await store.attempts.count(name, limit)));
-      assert.deepEqual(refused, [true, true, false, false]);
+      const refusals: boolean[] = [];
+      for (const name of names.toReversed()) refusals.push('waitMs' in (await store.attempts.count(name, limit)));
+      assert.deepEqual(refusals, [true, true, false, false]);
     });
 
     describe('admission', () => {
@@ -260,22 +263,22 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hosts = [await aHost(), await aHost()];
         // The embedded database allows only one Berth server, so with it both hosts share one store. With an external
         // database, a second store takes the place of a second process.
-        const other = options.databaseUrl ? await openStore(options) : store;
+        const otherStore = options.databaseUrl ? await openStore(options) : store;
         const placeAlternately = (index: number) =>
-          (index % 2 ? store : other).sessions.place(
+          (index % 2 ? store : otherStore).sessions.place(
             newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
-            within(NOW, { maxConcurrent: 10 }),
+            placeOptions(NOW, { maxConcurrent: 10 }),
           );
         const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => placeAlternately(index)));
-        if (other !== store) await other.close();
-        const placed = responses.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
+        if (otherStore !== store) await otherStore.close();
+        const livingCounts = responses.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
         assert.deepEqual(
-          placed.toSorted((one, two) => Number(one) - Number(two)),
+          livingCounts.toSorted((one, two) => Number(one) - Number(two)),
           [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         );
-        const refused = responses.filter(reply => 'over' in reply);
-        assert.equal(refused.length, 90);
-        for (const { over } of refused) assert.equal(over.living, 10);
+        const refusals = responses.filter(reply => 'over' in reply);
+        assert.equal(refusals.length, 90);
+        for (const { over } of refusals) assert.equal(over.living, 10);
         assert.deepEqual(await store.sessions.countOf(applicationId, addMs(NOW, -60 * SECOND_MS), NOW), {
           living: 10,
           created: 10,
@@ -289,13 +292,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const create = (seconds: number) => {
           const at = addMs(NOW, seconds * SECOND_MS);
           const row = newSession({ applicationId, hostId, id: newId<SessionId>(at), createdAt: at });
-          return store.sessions.place(row, within(at, { maxCreatesPerMinute: 2 }));
+          return store.sessions.place(row, placeOptions(at, { maxCreatesPerMinute: 2 }));
         };
         await end((await assertPlaced(create(0))).id);
         await end((await assertPlaced(create(30))).id);
-        const refused = await create(59);
-        assert.ok('over' in refused);
-        assert.deepEqual(refused.over, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
+        const outcome = await create(59);
+        assert.ok('over' in outcome);
+        assert.deepEqual(outcome.over, { configured: {}, living: 0, created: 2, egressBytes: 0, oldest: NOW });
         await assertPlaced(create(60));
         assert.ok('over' in (await create(89)));
         await assertPlaced(create(90));
@@ -305,11 +308,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const applicationId = await anApplication();
         const hostId = await aHost();
         const id = newId<SessionId>(addMs(NOW, -50 * SECOND_MS));
-        const waiting = newSession({ applicationId, hostId, id, createdAt: NOW });
-        assert.ok('placed' in (await store.sessions.place(waiting, within(NOW, { maxCreatesPerMinute: 1 }))));
+        const waitingSession = newSession({ applicationId, hostId, id, createdAt: NOW });
+        assert.ok(
+          'placed' in (await store.sessions.place(waitingSession, placeOptions(NOW, { maxCreatesPerMinute: 1 }))),
+        );
         const now = addMs(NOW, 59 * SECOND_MS);
         const next = newSession({ applicationId, hostId, id: newId<SessionId>(now), createdAt: now });
-        assert.ok('over' in (await store.sessions.place(next, within(now, { maxCreatesPerMinute: 1 }))));
+        assert.ok('over' in (await store.sessions.place(next, placeOptions(now, { maxCreatesPerMinute: 1 }))));
         assert.equal((await store.sessions.countOf(applicationId, addMs(now, -60 * SECOND_MS), now)).created, 1);
       });
 
@@ -318,9 +323,9 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
           const row = newSession({ applicationId, hostId, createdAt });
-          const refused = await store.sessions.place(row, within(createdAt, { maxConcurrent: 0 }));
-          assert.ok('over' in refused);
-          return refused.over.egressBytes;
+          const outcome = await store.sessions.place(row, placeOptions(createdAt, { maxConcurrent: 0 }));
+          assert.ok('over' in outcome);
+          return outcome.over.egressBytes;
         };
         const day = (id: ApplicationId, bytes: number) => new Map([[id, bytes]]);
         await store.egressDays.add('2026-11-20', day(one, 5));
@@ -343,13 +348,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
       it('the bytes of many applications are added up correctly when they are added concurrently', async () => {
         const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
-        const backwards = applications.toReversed();
-        const moved = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
-        const adding = Array.from({ length: 40 }, (_, n) =>
-          store.egressDays.add('2026-11-22', moved(n % 2 === 0 ? applications : backwards)),
+        const reversedApplications = applications.toReversed();
+        const oneByteEach = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
+        const additions = Array.from({ length: 40 }, (_, n) =>
+          store.egressDays.add('2026-11-22', oneByteEach(n % 2 === 0 ? applications : reversedApplications)),
         );
-        await Promise.all(adding);
-        const totals = await store.egressDays.add('2026-11-22', moved(applications));
+        await Promise.all(additions);
+        const totals = await store.egressDays.add('2026-11-22', oneByteEach(applications));
         assert.deepEqual(
           totals.map(({ bytes }) => bytes),
           [41, 41, 41, 41, 41],
@@ -360,12 +365,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
-          store.sessions.place(newSession({ applicationId, hostId }), within(NOW, { maxConcurrent }));
-        const standing = await assertPlaced(create(one, 1));
+          store.sessions.place(newSession({ applicationId, hostId }), placeOptions(NOW, { maxConcurrent }));
+        const placedSession = await assertPlaced(create(one, 1));
         assert.ok('over' in (await create(one, 1)));
         assert.deepEqual(await create(two, 1), { full: { slots: 1, used: 1 } });
         assert.ok('over' in (await create(two, 0)));
-        await end(standing.id);
+        await end(placedSession.id);
         await assertPlaced(create(two, 1));
       });
 
@@ -374,24 +379,27 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
         const row = newSession({ applicationId, hostId });
-        const placed = await store.sessions.place(row, within(NOW));
-        assert.ok('placed' in placed);
-        assert.deepEqual(placed.use?.configured, { browsers: { maxTimeout: 60 } });
+        const outcome = await store.sessions.place(row, placeOptions(NOW));
+        assert.ok('placed' in outcome);
+        assert.deepEqual(outcome.use?.configured, { browsers: { maxTimeout: 60 } });
         const terms = (): never => {
           throw new Error('too long');
         };
-        const refused = newSession({ applicationId, hostId });
-        await assert.rejects(store.sessions.place(refused, { createdAfter: NOW, terms }), /^Error: too long$/);
+        const refusedSession = newSession({ applicationId, hostId });
+        await assert.rejects(store.sessions.place(refusedSession, { createdAfter: NOW, terms }), /^Error: too long$/);
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
       it('the expiresAt of the terms is stored instead of the expiresAt of the row', async () => {
         const expiresAt = addMs(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
-        const placed = await assertPlaced(
-          store.sessions.place(row, { createdAfter: NOW, terms: () => ({ ...within(NOW).terms({}), expiresAt }) }),
+        const placedSession = await assertPlaced(
+          store.sessions.place(row, {
+            createdAfter: NOW,
+            terms: () => ({ ...placeOptions(NOW).terms({}), expiresAt }),
+          }),
         );
-        assert.deepEqual(placed.expiresAt, expiresAt);
+        assert.deepEqual(placedSession.expiresAt, expiresAt);
       });
     });
 
@@ -401,34 +409,36 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
         const responses = await Promise.all(rows.map(row => store.idempotency.begin(row)));
-        const first = rows[responses.findIndex(reply => 'began' in reply)];
+        const beganRow = rows[responses.findIndex(reply => 'began' in reply)];
         assert.equal(responses.filter(reply => 'began' in reply).length, 1);
-        for (const reply of responses) if ('existing' in reply) assert.deepEqual(reply.existing, first);
+        for (const reply of responses) if ('existing' in reply) assert.deepEqual(reply.existing, beganRow);
       });
 
       it('idempotency keys are separate for each owner', async () => {
         const row = await aRun();
         assert.deepEqual(await store.idempotency.begin(row), { began: true });
-        const other = await aRun({ keyDigest: row.keyDigest });
-        assert.deepEqual(await store.idempotency.begin(other), { began: true });
+        const otherRun = await aRun({ keyDigest: row.keyDigest });
+        assert.deepEqual(await store.idempotency.begin(otherRun), { began: true });
       });
 
       it('idempotency keys keep the response until they expire, and can then be used again', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.keep(row, { body: { id: 'x' } });
-        const again = {
+        const repeatedRun = {
           ...row,
           run: randomUUID(),
           createdAt: addMs(NOW, DAY_MS - 1),
           expiresAt: addMs(NOW, 2 * DAY_MS),
         };
         const existing = { ...row, kept: { body: { id: 'x' } } };
-        assert.deepEqual(await store.idempotency.begin(again), { existing });
-        assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: addMs(NOW, DAY_MS) }), { began: true });
-        const third = await store.idempotency.begin({ ...row, run: randomUUID() });
-        assert.ok('existing' in third);
-        assert.deepEqual([third.existing.run, third.existing.kept], [again.run, undefined]);
+        assert.deepEqual(await store.idempotency.begin(repeatedRun), { existing });
+        assert.deepEqual(await store.idempotency.begin({ ...repeatedRun, createdAt: addMs(NOW, DAY_MS) }), {
+          began: true,
+        });
+        const lastOutcome = await store.idempotency.begin({ ...row, run: randomUUID() });
+        assert.ok('existing' in lastOutcome);
+        assert.deepEqual([lastOutcome.existing.run, lastOutcome.existing.kept], [repeatedRun.run, undefined]);
       });
 
       it('idempotency keys can be used again after a run is released, and the released run cannot affect the next one', async () => {
@@ -448,12 +458,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const run = await aRun({ hostId });
         await store.idempotency.begin(run);
         const { id } = await assertPlaced(
-          store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), run }),
+          store.sessions.place(newSession({ applicationId, hostId }), { ...placeOptions(NOW), run }),
         );
         assert.deepEqual(await store.idempotency.begin(run), { existing: { ...run, sessionId: id } });
-        const stranger = await aRun({ hostId });
+        const foreignRun = await aRun({ hostId });
         const row = newSession({ applicationId, hostId });
-        await assert.rejects(store.sessions.place(row, { ...within(NOW), run: stranger }), /taken over/);
+        await assert.rejects(store.sessions.place(row, { ...placeOptions(NOW), run: foreignRun }), /taken over/);
         assert.equal(await store.sessions.byId(row.id), undefined);
       });
 
@@ -463,12 +473,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await store.idempotency.sweep(NOW, 1000);
         for (let count = 0; count < 3; count++)
           await store.idempotency.begin(await aRun({ hostId, createdAt: old, expiresAt: addMs(old, DAY_MS) }));
-        const fresh = await aRun({ hostId });
-        await store.idempotency.begin(fresh);
+        const freshRun = await aRun({ hostId });
+        await store.idempotency.begin(freshRun);
         assert.equal(await store.idempotency.sweep(NOW, 2), 2);
         assert.equal(await store.idempotency.sweep(NOW, 2), 1);
         assert.equal(await store.idempotency.sweep(NOW, 2), 0);
-        assert.ok('existing' in (await store.idempotency.begin(fresh)));
+        assert.ok('existing' in (await store.idempotency.begin(freshRun)));
       });
     });
 
@@ -479,7 +489,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const createDigest = digest('body');
         const row = await assertPlaced(
-          store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), within(NOW)),
+          store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), placeOptions(NOW)),
         );
         const claim = (since = addMs(NOW, -120 * SECOND_MS)) =>
           store.sessions.claimLostResponse(keyId, createDigest, since);
@@ -531,7 +541,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Returns the options that the domain would pass, with high limits by default. */
-const within = (
+const placeOptions = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},
 ): PlaceOptions => ({

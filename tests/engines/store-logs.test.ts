@@ -44,11 +44,15 @@ describe('logs', () => {
     await store.hosts.announce({ id: hostId, region: 'local', slots: 10, startedAt: NOW });
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
-    const placed = await store.sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, 60_000) });
-    assert.ok('placed' in placed);
-    return placed.placed;
+    const outcome = await store.sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, 60_000) });
+    assert.ok('placed' in outcome);
+    return outcome.placed;
   };
-  const firsts = async ({ applicationId, id }: SessionRow, after = 0, kinds?: readonly string[]): Promise<number[]> =>
+  const readFirstLines = async (
+    { applicationId, id }: SessionRow,
+    after = 0,
+    kinds?: readonly string[],
+  ): Promise<number[]> =>
     (await store.logs.read(applicationId, id, { after, limit: 10, ...(kinds ? { kinds } : {}) })).map(
       ({ first }) => first,
     );
@@ -70,12 +74,12 @@ describe('logs', () => {
       [chunk(1, ['a', 'b']), chunk(3, ['c'], 'page'), chunk(4, ['d'], 'any')],
       NOW,
     );
-    assert.deepEqual(await firsts(session, 1), [1, 3, 4]);
-    assert.deepEqual(await firsts(session, 2), [3, 4]);
-    assert.deepEqual(await firsts(session, 0, ['page', 'any']), [3, 4]);
-    const other = await aSession();
-    assert.deepEqual(await firsts({ ...session, applicationId: other.applicationId }), []);
-    assert.equal(await store.logs.lastPosition(other.applicationId, id), undefined);
+    assert.deepEqual(await readFirstLines(session, 1), [1, 3, 4]);
+    assert.deepEqual(await readFirstLines(session, 2), [3, 4]);
+    assert.deepEqual(await readFirstLines(session, 0, ['page', 'any']), [3, 4]);
+    const otherSession = await aSession();
+    assert.deepEqual(await readFirstLines({ ...session, applicationId: otherSession.applicationId }), []);
+    assert.equal(await store.logs.lastPosition(otherSession.applicationId, id), undefined);
   });
 
   it('the last lines of a log are returned, and the number of entries and bytes of each kind', async () => {
@@ -87,9 +91,9 @@ describe('logs', () => {
       [chunk(1, ['a', 'b']), chunk(3, ['c']), chunk(4, ['d', 'e'], 'page')],
       NOW,
     );
-    const standing = await store.logs.lastPosition(applicationId, id);
-    assert.deepEqual([standing?.last, standing?.written, standing?.lines], [5, NOW, ['d', 'e']]);
-    assert.deepEqual(standing?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
+    const position = await store.logs.lastPosition(applicationId, id);
+    assert.deepEqual([position?.last, position?.written, position?.lines], [5, NOW, ['d', 'e']]);
+    assert.deepEqual(position?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
   });
 
   it('logs of sessions that ended long ago are deleted, but no logs of running sessions', async () => {
@@ -100,7 +104,7 @@ describe('logs', () => {
     await store.sessions.finish(ended.id, NOW, 0);
     assert.equal(await store.logs.forget(addMs(NOW, -DAY_MS), 10), 0);
     assert.equal(await store.logs.forget(addMs(NOW, DAY_MS), 10), 1);
-    assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
+    assert.deepEqual([await readFirstLines(ended), await readFirstLines(running)], [[], [1]]);
   });
 
   it('a requested recording file is begun again only if it has failed or its host is no longer running', async () => {
@@ -122,17 +126,17 @@ describe('logs', () => {
     assert.equal((await ask(otherHost)).assembly, third.assembly, 'a complete file is kept');
     const [{ id: kept, hostId: formerHost }] = [await aSession()];
     await store.recordings.insertPage(kept, 0, NOW);
-    const living = newId<HostId>(NOW);
-    const host = { id: living, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
-    const joining = { ...host, labels: {}, secretMark: 'mark', clockMs: 0, incarnation: randomUUID() };
-    await store.hosts.join(joining, 60_000, async () => ({ storeMark: 'mark' }), true);
+    const livingHost = newId<HostId>(NOW);
+    const host = { id: livingHost, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
+    const joiningHost = { ...host, labels: {}, secretMark: 'mark', clockMs: 0, incarnation: randomUUID() };
+    await store.hosts.join(joiningHost, 60_000, async () => ({ storeMark: 'mark' }), true);
     const request = { sessionId: kept, page: 0, assembly: randomUUID(), requestedAt: NOW };
-    await store.recordings.requestFile({ ...request, hostId: living });
+    await store.recordings.requestFile({ ...request, hostId: livingHost });
     await store.recordings.requestFile({ ...request, hostId: formerHost, assembly: randomUUID() });
     const [file] = await store.recordings.files(kept);
     assert.deepEqual(
       [file?.hostId, file?.assembly],
-      [living, request.assembly],
+      [livingHost, request.assembly],
       'the running host is already assembling the file',
     );
   });

@@ -33,8 +33,8 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
   describe(`uploads in the store on ${name}`, () => {
     const scope = new Scope();
     let store: Store;
-    let ours: ApplicationId;
-    let theirs: ApplicationId;
+    let ownApplication: ApplicationId;
+    let foreignApplication: ApplicationId;
 
     const anApplication = async (): Promise<ApplicationId> => {
       const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
@@ -46,8 +46,8 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
     };
     before(async () => {
       store = scope.own(await openStore(await prepare(scope)));
-      ours = await anApplication();
-      theirs = await anApplication();
+      ownApplication = await anApplication();
+      foreignApplication = await anApplication();
     });
     after(() => scope.close());
 
@@ -81,19 +81,23 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
 
     it('certificates are listed newest first, for their application only', async () => {
       const { certificates } = store;
-      const [first, second, foreign] = [aCertificate(ours), aCertificate(ours), aCertificate(theirs)];
+      const [first, second, foreign] = [
+        aCertificate(ownApplication),
+        aCertificate(ownApplication),
+        aCertificate(foreignApplication),
+      ];
       for (const row of [first, second, foreign]) assert.equal(await certificates.insert(row, DERS, 2), 'inserted');
-      assert.equal(await certificates.insert(aCertificate(ours), DERS, 2), 'limit_reached');
-      const newest = [first, second].sort((a, b) => (a.id < b.id ? 1 : -1));
-      assert.deepEqual(await certificates.list(ours), newest);
-      assert.deepEqual(await certificates.get(ours, first.id), first);
-      assert.equal(await certificates.get(ours, foreign.id), undefined);
-      const found = await certificates.ders(ours, [first.id, foreign.id, newId(NOW)]);
-      assert.deepEqual([...found], [[first.id, DERS]]);
-      assert.equal(await certificates.remove(ours, foreign.id), false);
-      assert.equal(await certificates.remove(ours, first.id), true);
-      assert.equal(await certificates.remove(ours, first.id), false);
-      assert.equal((await certificates.list(theirs)).length, 1);
+      assert.equal(await certificates.insert(aCertificate(ownApplication), DERS, 2), 'limit_reached');
+      const newestFirst = [first, second].sort((a, b) => (a.id < b.id ? 1 : -1));
+      assert.deepEqual(await certificates.list(ownApplication), newestFirst);
+      assert.deepEqual(await certificates.get(ownApplication, first.id), first);
+      assert.equal(await certificates.get(ownApplication, foreign.id), undefined);
+      const ders = await certificates.ders(ownApplication, [first.id, foreign.id, newId(NOW)]);
+      assert.deepEqual([...ders], [[first.id, DERS]]);
+      assert.equal(await certificates.remove(ownApplication, foreign.id), false);
+      assert.equal(await certificates.remove(ownApplication, first.id), true);
+      assert.equal(await certificates.remove(ownApplication, first.id), false);
+      assert.equal((await certificates.list(foreignApplication)).length, 1);
     });
 
     it('the certificate limit is enforced for concurrent inserts', async () => {
@@ -104,52 +108,52 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
     });
 
     it('extensions are returned only to their application, and the time of their last use is recorded', async () => {
-      const row = await anExtension(ours, 'mine', addMs(NOW, -HOUR_MS));
-      const foreign = await anExtension(theirs, 'foreign');
-      assert.deepEqual(await store.extensions.get(ours, row.id), row);
-      assert.equal(await store.extensions.get(ours, foreign.id), undefined);
-      const used = await store.extensions.use(ours, [row.id, foreign.id, newId(NOW)], NOW);
+      const row = await anExtension(ownApplication, 'mine', addMs(NOW, -HOUR_MS));
+      const foreignExtension = await anExtension(foreignApplication, 'foreign');
+      assert.deepEqual(await store.extensions.get(ownApplication, row.id), row);
+      assert.equal(await store.extensions.get(ownApplication, foreignExtension.id), undefined);
+      const used = await store.extensions.use(ownApplication, [row.id, foreignExtension.id, newId(NOW)], NOW);
       assert.deepEqual(used, [{ ...row, usedAt: NOW }]);
-      assert.equal(await store.extensions.remove(ours, foreign.id), false);
-      assert.equal(await store.extensions.remove(ours, row.id), true);
-      assert.equal(await store.extensions.get(ours, row.id), undefined);
+      assert.equal(await store.extensions.remove(ownApplication, foreignExtension.id), false);
+      assert.equal(await store.extensions.remove(ownApplication, row.id), true);
+      assert.equal(await store.extensions.get(ownApplication, row.id), undefined);
     });
 
     it('unused extensions are removed, and only files that no extension needs', async () => {
       const application = await anApplication();
       const old = addMs(NOW, -48 * HOUR_MS);
-      const stale = await anExtension(application, 'stale', old);
-      const fresh = await anExtension(application, 'fresh', old);
-      const twin = await anExtension(application, 'stale', old);
-      await store.extensions.use(application, [fresh.id], NOW);
-      const dropped: string[] = [];
+      const staleExtension = await anExtension(application, 'stale', old);
+      const freshExtension = await anExtension(application, 'fresh', old);
+      const twinExtension = await anExtension(application, 'stale', old);
+      await store.extensions.use(application, [freshExtension.id], NOW);
+      const droppedChecksums: string[] = [];
       const drop = (): Promise<boolean> =>
         store.extensions.dropFile(addMs(NOW, -HOUR_MS), async (owner, checksum) => {
-          if (owner === application) dropped.push(checksum);
+          if (owner === application) droppedChecksums.push(checksum);
         });
       const dropAll = async (): Promise<void> => {
         for (let more = await drop(); more; more = await drop());
       };
       await dropAll();
-      assert.deepEqual(dropped, [], 'both files are needed');
-      await store.extensions.remove(application, twin.id);
+      assert.deepEqual(droppedChecksums, [], 'both files are needed');
+      await store.extensions.remove(application, twinExtension.id);
       await dropAll();
-      assert.deepEqual(dropped, [], 'another extension needs the same file');
+      assert.deepEqual(droppedChecksums, [], 'another extension needs the same file');
       assert.ok((await store.extensions.forget(addMs(NOW, -24 * HOUR_MS), 100)) >= 1);
-      assert.equal(await store.extensions.get(application, stale.id), undefined);
-      assert.ok(await store.extensions.get(application, fresh.id));
+      assert.equal(await store.extensions.get(application, staleExtension.id), undefined);
+      assert.ok(await store.extensions.get(application, freshExtension.id));
       await dropAll();
-      assert.deepEqual(dropped, [stale.checksum]);
+      assert.deepEqual(droppedChecksums, [staleExtension.checksum]);
     });
 
     it('the removal of a file is retried after a failure', async () => {
       const application = await anApplication();
       await store.extensions.expectFile(application, sum('stuck'), addMs(NOW, -48 * HOUR_MS));
-      const before = addMs(NOW, -HOUR_MS);
+      const cutoff = addMs(NOW, -HOUR_MS);
       const fail = (): Promise<void> => Promise.reject(new Error('the disk is not available'));
-      await assert.rejects(store.extensions.dropFile(before, fail), /the disk is not available/);
-      assert.equal(await store.extensions.dropFile(before, async () => {}), true);
-      assert.equal(await store.extensions.dropFile(before, async () => {}), false);
+      await assert.rejects(store.extensions.dropFile(cutoff, fail), /the disk is not available/);
+      assert.equal(await store.extensions.dropFile(cutoff, async () => {}), true);
+      assert.equal(await store.extensions.dropFile(cutoff, async () => {}), false);
     });
 
     it('a caller waits before it stores a file while the same file is being removed', async () => {
@@ -157,18 +161,18 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, addMs(NOW, -48 * HOUR_MS));
       const order: string[] = [];
-      const removing = Promise.withResolvers<void>();
-      const begun = Promise.withResolvers<void>();
+      const finishRemoval = Promise.withResolvers<void>();
+      const removalBegun = Promise.withResolvers<void>();
       const dropping = store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {
-        begun.resolve();
-        await removing.promise;
+        removalBegun.resolve();
+        await finishRemoval.promise;
         order.push('removed');
       });
-      await begun.promise;
+      await removalBegun.promise;
       const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
       // This statement was sent later but completes first, because `expectFile` is waiting for the removal.
       await store.extensions.get(application, newId(NOW));
-      removing.resolve();
+      finishRemoval.resolve();
       await Promise.all([dropping, expecting]);
       assert.deepEqual(order, ['removed', 'expected']);
       assert.equal(

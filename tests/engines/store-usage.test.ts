@@ -23,8 +23,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const TEN = new Date('2026-11-20T10:00:00.000Z');
 const clock = clockAt(addMs(TEN, 2 * HOUR_MS));
-const WELL: SessionEnd = { status: 'COMPLETED', reason: 'released' };
-const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
+const RELEASE_END: SessionEnd = { status: 'COMPLETED', reason: 'released' };
+const CRASH_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
 describeUsage('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'usage'), log: silentLog, clock }));
 describeUsage('DATABASE_URL', async scope => {
@@ -36,10 +36,10 @@ interface PastSession {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly keyId?: KeyId;
-  /** In minutes after 10:00, like `ended`. */
-  readonly created: number;
+  /** In minutes after 10:00, like `endedMinute`. */
+  readonly createdMinute: number;
   readonly startMs?: number;
-  readonly ended?: number;
+  readonly endedMinute?: number;
   readonly end?: SessionEnd;
 }
 
@@ -73,7 +73,13 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       await store.keys.insert({ ...row, scopes: [], cidrAllow: [], grants: [] }, 50);
       return id;
     };
-    const aSession = async ({ created, startMs, ended, end = WELL, ...owner }: PastSession): Promise<SessionId> => {
+    const aSession = async ({
+      createdMinute: created,
+      startMs,
+      endedMinute: ended,
+      end = RELEASE_END,
+      ...owner
+    }: PastSession): Promise<SessionId> => {
       const createdAt = addMs(TEN, created * MINUTE_MS);
       const id = newId<SessionId>(createdAt);
       const expiresAt = addMs(createdAt, 6 * HOUR_MS);
@@ -86,7 +92,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       return id;
     };
     const period = { from: TEN, to: addMs(TEN, 3 * HOUR_MS), now: addMs(TEN, 150 * MINUTE_MS) };
-    const starts = (...ms: readonly number[]): number[] => {
+    const startCounts = (...ms: readonly number[]): number[] => {
       const counts = [...store.usageHours.startBoundsMs, 0].map(() => 0);
       for (const one of ms) {
         const at = store.usageHours.startBoundsMs.filter(bound => bound <= one).length;
@@ -97,7 +103,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
 
     it('the largest values of a session are kept, and deleted with the session', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
-      const id = await aSession({ applicationId, hostId, created: 0, startMs: 1 });
+      const id = await aSession({ applicationId, hostId, createdMinute: 0, startMs: 1 });
       const sessionId = id;
       assert.equal(await store.usage.ofSession(id), undefined);
       await store.usage.save([{ sessionId, bytesReceived: 5, bytesSent: 1 }]);
@@ -106,9 +112,9 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
         { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 4, bytesSent: 2 },
         { sessionId: newId<SessionId>(TEN), bytesReceived: 1, bytesSent: 1 },
       ]);
-      const largest = { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 5, bytesSent: 2 };
-      assert.deepEqual(await store.usage.ofSession(id), largest);
-      await store.sessions.decideEnd(id, WELL, TEN);
+      const largestUsage = { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 5, bytesSent: 2 };
+      assert.deepEqual(await store.usage.ofSession(id), largestUsage);
+      await store.sessions.decideEnd(id, RELEASE_END, TEN);
       await store.sessions.finish(id, TEN, 0);
       await store.retention.forget(applicationId, id);
       assert.equal(await store.usage.ofSession(id), undefined);
@@ -118,44 +124,56 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const keyId = await aKey(applicationId);
       const owner = { applicationId, hostId };
-      const crashed = await aSession({ ...owner, keyId, created: 10, startMs: 120, ended: 40, end: CRASHED });
-      await aSession({ ...owner, keyId, created: 30, startMs: 900, ended: 75 });
-      await aSession({ ...owner, created: 50, ended: 55, end: { status: 'ERROR', reason: 'start_failed' } });
-      await aSession({ ...owner, created: 70, startMs: 60_000 });
-      const used = { sessionId: crashed, cpuMs: 1500, peakMemoryBytes: 7, bytesReceived: 1000, bytesSent: 100 };
+      const crashedSession = await aSession({
+        ...owner,
+        keyId,
+        createdMinute: 10,
+        startMs: 120,
+        endedMinute: 40,
+        end: CRASH_END,
+      });
+      await aSession({ ...owner, keyId, createdMinute: 30, startMs: 900, endedMinute: 75 });
+      await aSession({
+        ...owner,
+        createdMinute: 50,
+        endedMinute: 55,
+        end: { status: 'ERROR', reason: 'start_failed' },
+      });
+      await aSession({ ...owner, createdMinute: 70, startMs: 60_000 });
+      const used = { sessionId: crashedSession, cpuMs: 1500, peakMemoryBytes: 7, bytesReceived: 1000, bytesSent: 100 };
       await store.usage.save([used]);
       // Two sessions run at the same time from 10:30 to 10:40, and from 11:11 to 11:15.
       const expected: UsageHour[] = [
         {
           ...{ hour: TEN, created: 3, ended: 2, failed: 2, endReasons: { crashed: 1, start_failed: 1 } },
-          ...{ starts: starts(120, 900), peak: 2, browserMs: 60 * MINUTE_MS - 120 - 900 },
+          ...{ starts: startCounts(120, 900), peak: 2, browserMs: 60 * MINUTE_MS - 120 - 900 },
           ...{ cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
         },
         {
           ...{ hour: addMs(TEN, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
-          ...{ starts: starts(60_000), peak: 2, browserMs: (15 + 49) * MINUTE_MS },
+          ...{ starts: startCounts(60_000), peak: 2, browserMs: (15 + 49) * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
         {
           ...{ hour: addMs(TEN, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
-          ...{ starts: starts(), peak: 1, browserMs: 30 * MINUTE_MS },
+          ...{ starts: startCounts(), peak: 1, browserMs: 30 * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
       ];
-      const ofKey = {
+      const keyUsage = {
         ...{ keyId, name: 'nightly', created: 2, ended: 2, failed: 1 },
         ...{ browserMs: 75 * MINUTE_MS - 1020, cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
       };
       const assertSame = async (): Promise<void> => {
         assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected);
-        assert.deepEqual(await store.usageHours.byKey(applicationId, period, 10), [ofKey]);
+        assert.deepEqual(await store.usageHours.byKey(applicationId, period, 10), [keyUsage]);
       };
       await assertSame();
       assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 1);
       await assertSame();
       assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 0);
       assert.equal(await store.usageHours.sum(addMs(TEN, 3 * HOUR_MS), 1), 1);
-      await store.retention.forget(applicationId, crashed);
+      await store.retention.forget(applicationId, crashedSession);
       await assertSame();
       assert.deepEqual(await store.usageHours.ofApplication(await anApplication(), period), []);
       assert.ok((await store.usageHours.forget(addMs(TEN, HOUR_MS))) >= 2);

@@ -38,7 +38,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
 
     const parts = () => ({ rows: store.vault, masterKeys: masterKeySource({ dataDir }), clock: systemClock });
     const placeOf = (owner: string) => ({ owner, kind: 'test', id: 'one', version: 1 });
-    const masters = async () => {
+    const readMasters = async () => {
       const seen = new Set<string>();
       await store.vault.change(async rows => {
         for (const { master } of rows) seen.add(master);
@@ -50,17 +50,17 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     it('the first row of the vault is inserted once, and further rows only under the current master key', async () => {
       const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
       assert.equal(await store.vault.get(INSTALLATION), undefined);
-      const firsts = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
-      assert.deepEqual(firsts[0], firsts[1]);
-      const inUse = firsts[0]?.master ?? '';
+      const firstRows = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
+      assert.deepEqual(firstRows[0], firstRows[1]);
+      const currentMaster = firstRows[0]?.master ?? '';
       const owner = randomUUID();
       assert.equal(await store.vault.insert({ ...row, owner, master: 'other' }), undefined);
-      const made = await store.vault.insert({ ...row, owner, master: inUse });
-      assert.deepEqual(made, { ...row, owner, master: inUse });
-      const again = await store.vault.insert({ ...row, owner, master: inUse, wrapped: randomBytes(61) });
-      assert.deepEqual(again, made, 'the existing row is returned');
+      const made = await store.vault.insert({ ...row, owner, master: currentMaster });
+      assert.deepEqual(made, { ...row, owner, master: currentMaster });
+      const returnedRow = await store.vault.insert({ ...row, owner, master: currentMaster, wrapped: randomBytes(61) });
+      assert.deepEqual(returnedRow, made, 'the existing row is returned');
       await store.vault.change(async rows => rows.map(one => ({ ...one, master: 'm3' })));
-      assert.deepEqual(await masters(), new Set(['m3']));
+      assert.deepEqual(await readMasters(), new Set(['m3']));
       await assert.rejects(
         store.vault.change(async () => {
           throw new Error('no');
@@ -78,13 +78,13 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
         return vault.seal(placeOf(owner), Buffer.from(owner));
       });
       const rotating = [0, 1].map(() => rotateMasterKey(parts()));
-      const sealed = await Promise.all(sealing);
+      const sealedValues = await Promise.all(sealing);
       await Promise.all(rotating);
-      assert.equal((await masters()).size, 1);
+      assert.equal((await readMasters()).size, 1);
       const next = await Vault.open(parts());
       for (const [index, owner] of owners.entries()) {
-        const plain = await next.open(placeOf(owner), sealed[index] ?? assert.fail());
-        assert.equal(plain.reveal().toString(), owner);
+        const openedSecret = await next.open(placeOf(owner), sealedValues[index] ?? assert.fail());
+        assert.equal(openedSecret.reveal().toString(), owner);
       }
     });
 

@@ -72,24 +72,24 @@ describe('webhooks in the store', () => {
     const take = async (now: Date) => (await store.webhooks.take(webhook, now, addMs(now, RESERVED_MS)))?.id;
     const redeliver = (now: Date) => store.webhooks.redeliver(applicationId, webhook, delivery, now, RESERVED_MS);
     assert.equal(await take(NOW), delivery);
-    const during = addMs(NOW, 1_000);
-    assert.deepEqual((await redeliver(during))?.dueAt, addMs(NOW, RESERVED_MS));
-    assert.equal(await take(during), undefined);
-    await store.webhooks.markDelivered({ id: delivery, webhookId: webhook }, during, 200);
-    assert.deepEqual((await redeliver(during))?.dueAt, during);
-    assert.equal(await take(during), delivery);
+    const sendingAt = addMs(NOW, 1_000);
+    assert.deepEqual((await redeliver(sendingAt))?.dueAt, addMs(NOW, RESERVED_MS));
+    assert.equal(await take(sendingAt), undefined);
+    await store.webhooks.markDelivered({ id: delivery, webhookId: webhook }, sendingAt, 200);
+    assert.deepEqual((await redeliver(sendingAt))?.dueAt, sendingAt);
+    assert.equal(await take(sendingAt), delivery);
   });
 
   it('several processes get the deliveries of a webhook one at a time and in the order of the events', async () => {
     const webhook = await aWebhook();
     const [second, first] = [await aDelivery(webhook, 2), await aDelivery(webhook, 1)];
-    const other = await aWebhook();
-    const ofOther = await aDelivery(other);
+    const otherWebhook = await aWebhook();
+    const otherDelivery = await aDelivery(otherWebhook);
     const take = async (now = NOW, id = webhook) => store.webhooks.take(id, now, addMs(now, RESERVED_MS));
-    const taken = await Promise.all(Array.from({ length: 8 }, () => take()));
-    const [delivery = assert.fail(), ...more] = taken.filter(one => one !== undefined);
+    const takenDeliveries = await Promise.all(Array.from({ length: 8 }, () => take()));
+    const [delivery = assert.fail(), ...more] = takenDeliveries.filter(one => one !== undefined);
     assert.deepEqual([delivery.id, more], [first, []]);
-    assert.equal((await take(NOW, other))?.id, ofOther, 'another webhook is not delayed');
+    assert.equal((await take(NOW, otherWebhook))?.id, otherDelivery, 'another webhook is not delayed');
     await store.webhooks.markDelivered(delivery, NOW, 204);
     assert.equal((await take())?.id, second);
   });
@@ -97,31 +97,31 @@ describe('webhooks in the store', () => {
   it('a process that looks for a delivery while another process is reserving one waits, and then gets none', async () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
-    const until = addMs(NOW, RESERVED_MS);
+    const reservedUntil = addMs(NOW, RESERVED_MS);
     const client = new pg.Client(socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running')));
     await client.connect();
     scope.defer(() => client.end());
-    const waiting = "select from pg_stat_activity where wait_event_type = 'Lock'";
+    const waitingQuery = "select from pg_stat_activity where wait_event_type = 'Lock'";
     let isOver = false;
-    const second = await store.atomically(async trx => {
-      assert.equal((await trx.webhooks.take(webhook, NOW, until))?.eventId, 1);
-      const take = store.webhooks.take(webhook, NOW, until).finally(() => {
+    const secondTake = await store.atomically(async trx => {
+      assert.equal((await trx.webhooks.take(webhook, NOW, reservedUntil))?.eventId, 1);
+      const take = store.webhooks.take(webhook, NOW, reservedUntil).finally(() => {
         isOver = true;
       });
-      const isReady = async () => isOver || (await client.query(waiting)).rows.length > 0;
+      const isReady = async () => isOver || (await client.query(waitingQuery)).rows.length > 0;
       await eventually('the other process to wait', isReady, ready => ready);
       return [take];
     });
-    assert.equal(await second[0], undefined);
+    assert.equal(await secondTake[0], undefined);
   });
 
   it('the next delivery of a webhook is taken while a failed one waits, and again once its reservation has run out', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));
-    const failed = (await take()) ?? assert.fail();
-    assert.equal(failed.id, first);
-    await store.webhooks.recordFailure(failed, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
+    const failedDelivery = (await take()) ?? assert.fail();
+    assert.equal(failedDelivery.id, first);
+    await store.webhooks.recordFailure(failedDelivery, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
     assert.equal((await take())?.id, second);
     assert.equal(
       await take(addMs(NOW, RESERVED_MS - 1)),

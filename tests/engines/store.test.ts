@@ -39,9 +39,9 @@ import {
   waitUntilGone,
 } from './store-fixtures.ts';
 
-interface Place {
+interface TestDatabase {
   readonly options: StoreOptions;
-  postmaster(): number;
+  postmasterPid(): number;
   /**
    * Kills the postmaster with SIGKILL. The store restarts an embedded postmaster, and the fixture restarts that of an
    * operator.
@@ -59,13 +59,13 @@ const clock = clockAt(NOW);
 
 describeStore('embedded', async scope => {
   const dataDir = temporaryFolder(scope, 'store');
-  const running = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running');
+  const runningPostmaster = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running');
   return {
     options: { dataDir, log: silentLog, clock },
-    postmaster: () => running().pid,
-    crash: async () => void process.kill(running().pid, 'SIGKILL'),
+    postmasterPid: () => runningPostmaster().pid,
+    crash: async () => void process.kill(runningPostmaster().pid, 'SIGKILL'),
     get login() {
-      return socketLogin(running());
+      return socketLogin(runningPostmaster());
     },
   };
 });
@@ -74,21 +74,21 @@ describeStore('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
   return {
     options: { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock },
-    postmaster: () => server.pid,
+    postmasterPid: () => server.pid,
     crash: () => server.crash(),
     login: { connectionString: server.url.reveal() },
   };
 });
 
-function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>): void {
+function describeStore(name: string, prepare: (scope: Scope) => Promise<TestDatabase>): void {
   describe(`store on ${name}`, () => {
     const scope = new Scope();
-    let place: Place;
+    let database: TestDatabase;
     let store: Store;
 
     before(async () => {
-      place = await prepare(scope);
-      store = scope.own(await openStore(place.options));
+      database = await prepare(scope);
+      store = scope.own(await openStore(database.options));
     });
     after(() => scope.close());
 
@@ -172,8 +172,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('the limit of applications is enforced for concurrent inserts', async () => {
         const account = await anAccount();
-        const arrive = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
-        const responses = await Promise.all(Array.from({ length: 20 }, arrive));
+        const insert = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
+        const responses = await Promise.all(Array.from({ length: 20 }, insert));
         assert.equal(responses.filter(response => response === 'inserted').length, 3);
         assert.equal(responses.filter(response => response === 'limit_reached').length, 17);
       });
@@ -194,12 +194,12 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('an application is renamed once, and only if the revision is current', async () => {
         const row = await anApplication();
-        const later = addMs(NOW, 1);
-        const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
-        const both = await Promise.all([1, 2].map(() => store.applications.rename(row.id, 1, 'New', later)));
-        assert.deepEqual(both.filter(Boolean), [renamed]);
-        assert.equal(await store.applications.rename(row.id, 1, 'Stale', later), undefined);
-        assert.deepEqual(await store.applications.byId(row.id), renamed);
+        const renamedAt = addMs(NOW, 1);
+        const renamedRow = { ...row, name: 'New', revision: 2, updatedAt: renamedAt };
+        const both = await Promise.all([1, 2].map(() => store.applications.rename(row.id, 1, 'New', renamedAt)));
+        assert.deepEqual(both.filter(Boolean), [renamedRow]);
+        assert.equal(await store.applications.rename(row.id, 1, 'Stale', renamedAt), undefined);
+        assert.deepEqual(await store.applications.byId(row.id), renamedRow);
       });
     });
 
@@ -222,11 +222,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('keys of another application are not returned, updated or revoked', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
-        const other = (await anApplication()).id;
-        assert.equal(await store.keys.get(other, row.id), undefined);
-        assert.equal(await store.keys.change(other, row.id, 1, { name: 'mine now' }), undefined);
-        assert.equal(await store.keys.revoke(other, row.id, NOW), false);
-        assert.deepEqual(await store.keys.list(other, NOW, { limit: 10 }), []);
+        const otherId = (await anApplication()).id;
+        assert.equal(await store.keys.get(otherId, row.id), undefined);
+        assert.equal(await store.keys.change(otherId, row.id, 1, { name: 'mine now' }), undefined);
+        assert.equal(await store.keys.revoke(otherId, row.id, NOW), false);
+        assert.deepEqual(await store.keys.list(otherId, NOW, { limit: 10 }), []);
       });
 
       it('only valid keys count towards the limit, even for concurrent inserts', async () => {
@@ -241,11 +241,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const expiresAt = addMs(NOW, DAY_MS);
-        const changed = { ...row, name: 'day', cidrAllow: ['::1/128'], expiresAt, revision: 2 };
+        const changedRow = { ...row, name: 'day', cidrAllow: ['::1/128'], expiresAt, revision: 2 };
         const change = { name: 'day', cidrAllow: ['::1/128'], expiresAt };
-        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 1, change), changed);
+        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 1, change), changedRow);
         assert.equal(await store.keys.change(row.applicationId, row.id, 1, { name: 'stale' }), undefined);
-        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 2, {}), { ...changed, revision: 3 });
+        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 2, {}), { ...changedRow, revision: 3 });
       });
 
       it('a key is revoked once, and a revoked key cannot be updated', async () => {
@@ -266,23 +266,23 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('keys are listed newest first, and ended keys are listed for ninety days', async () => {
         const { id } = await anApplication();
-        const ninety = 90 * DAY_MS;
-        const alive = key(id);
-        const fresh = { ...key(id), revokedAt: addMs(NOW, 1 - ninety) };
-        const old = { ...key(id), revokedAt: addMs(NOW, -ninety), expiresAt: addMs(NOW, DAY_MS) };
-        const expired = { ...key(id), expiresAt: addMs(NOW, -ninety - 1) };
-        for (const row of [alive, fresh, old, expired]) await store.keys.insert(row, 10);
-        const listed = await store.keys.list(id, NOW, { limit: 10 });
+        const ninetyDaysMs = 90 * DAY_MS;
+        const aliveKey = key(id);
+        const freshKey = { ...key(id), revokedAt: addMs(NOW, 1 - ninetyDaysMs) };
+        const oldKey = { ...key(id), revokedAt: addMs(NOW, -ninetyDaysMs), expiresAt: addMs(NOW, DAY_MS) };
+        const expiredKey = { ...key(id), expiresAt: addMs(NOW, -ninetyDaysMs - 1) };
+        for (const row of [aliveKey, freshKey, oldKey, expiredKey]) await store.keys.insert(row, 10);
+        const listedKeys = await store.keys.list(id, NOW, { limit: 10 });
         assert.deepEqual(
-          listed.map(row => row.id),
-          [fresh.id, alive.id].sort().reverse(),
+          listedKeys.map(row => row.id),
+          [freshKey.id, aliveKey.id].sort().reverse(),
         );
         const [first] = await store.keys.list(id, NOW, { limit: 1 });
         assert.ok(first);
         const rest = await store.keys.list(id, NOW, { limit: 10, before: first.id });
         assert.deepEqual(
           rest.map(row => row.id),
-          listed.slice(1).map(row => row.id),
+          listedKeys.slice(1).map(row => row.id),
         );
       });
 
@@ -299,15 +299,18 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     describe('tokens', () => {
       it('the inserted row of a token is returned', async () => {
         const account = await anAccount();
-        const open = token(account.id);
-        const narrow = { ...token(account.id), applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)] };
-        for (const row of [open, narrow]) {
+        const openToken = token(account.id);
+        const narrowToken = {
+          ...token(account.id),
+          applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)],
+        };
+        for (const row of [openToken, narrowToken]) {
           assert.equal(await store.tokens.insert(row, 10), 'inserted');
           assert.deepEqual(await store.tokens.byHash(row.hash), row);
           assert.deepEqual(await store.tokens.get(account.id, row.id), row);
         }
         assert.deepEqual((await store.tokens.list(account.id, NOW, { limit: 10 })).length, 2);
-        assert.equal(await store.tokens.get((await anAccount()).id, open.id), undefined);
+        assert.equal(await store.tokens.get((await anAccount()).id, openToken.id), undefined);
       });
 
       it('the limit of tokens is enforced for concurrent inserts', async () => {
@@ -324,40 +327,42 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), false);
         assert.equal(await store.tokens.touch(row.id, NOW, '::1'), true);
         assert.equal(await store.tokens.touch(row.id, NOW, '::1'), false);
-        const after = { ...row, revokedAt: NOW, lastUsedAt: NOW, lastUsedIp: '::1' };
-        assert.deepEqual(await store.tokens.byHash(row.hash), after);
+        const rowAfter = { ...row, revokedAt: NOW, lastUsedAt: NOW, lastUsedIp: '::1' };
+        assert.deepEqual(await store.tokens.byHash(row.hash), rowAfter);
       });
     });
 
     describe('notices', () => {
       it('every open listener is notified of a revoked key and token', async () => {
-        const heard: string[] = [];
-        const other: string[] = [];
-        const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
-        const second = await store.listen('credential_revoked', hash => other.push(hash), assert.fail);
-        const mine = key((await anApplication()).id);
-        const yours = token((await anAccount()).id);
-        await store.keys.insert(mine, 10);
-        await store.tokens.insert(yours, 10);
-        await store.keys.revoke(mine.applicationId, mine.id, NOW);
-        await pollUntil(STEP_MS, 'the notices', () => (heard.length === 1 && other.length === 1 ? true : undefined));
-        await second.close();
-        await store.tokens.revoke(yours.accountId, yours.id, NOW);
-        await pollUntil(STEP_MS, 'the second notice', () => (heard.length === 2 ? true : undefined));
-        assert.deepEqual(heard, [mine.hash.toString('hex'), yours.hash.toString('hex')]);
-        assert.deepEqual(other, heard.slice(0, 1));
+        const receivedHashes: string[] = [];
+        const otherHashes: string[] = [];
+        const listener = await store.listen('credential_revoked', hash => receivedHashes.push(hash), assert.fail);
+        const secondListener = await store.listen('credential_revoked', hash => otherHashes.push(hash), assert.fail);
+        const revokedKey = key((await anApplication()).id);
+        const revokedToken = token((await anAccount()).id);
+        await store.keys.insert(revokedKey, 10);
+        await store.tokens.insert(revokedToken, 10);
+        await store.keys.revoke(revokedKey.applicationId, revokedKey.id, NOW);
+        await pollUntil(STEP_MS, 'the notices', () =>
+          receivedHashes.length === 1 && otherHashes.length === 1 ? true : undefined,
+        );
+        await secondListener.close();
+        await store.tokens.revoke(revokedToken.accountId, revokedToken.id, NOW);
+        await pollUntil(STEP_MS, 'the second notice', () => (receivedHashes.length === 2 ? true : undefined));
+        assert.deepEqual(receivedHashes, [revokedKey.hash.toString('hex'), revokedToken.hash.toString('hex')]);
+        assert.deepEqual(otherHashes, receivedHashes.slice(0, 1));
         await listener.close();
       });
 
       it('no listener is notified when no credential was revoked', async () => {
-        const heard: string[] = [];
-        const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
+        const receivedHashes: string[] = [];
+        const listener = await store.listen('credential_revoked', hash => receivedHashes.push(hash), assert.fail);
         const [gone, real] = [key((await anApplication()).id), key((await anApplication()).id)];
         await store.keys.insert(real, 10);
         await store.keys.revoke(gone.applicationId, gone.id, NOW);
         await store.keys.revoke(real.applicationId, real.id, NOW);
-        await pollUntil(STEP_MS, 'the notice', () => (heard.length > 0 ? true : undefined));
-        assert.deepEqual(heard, [real.hash.toString('hex')]);
+        await pollUntil(STEP_MS, 'the notice', () => (receivedHashes.length > 0 ? true : undefined));
+        assert.deepEqual(receivedHashes, [real.hash.toString('hex')]);
         await listener.close();
       });
     });
@@ -367,7 +372,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const applicationId = (await anApplication()).id;
         const aKey = key(applicationId);
         await store.keys.insert(aKey, 10);
-        const asked = newSession({
+        const newRow = newSession({
           applicationId,
           hostId: await aHost(),
           keyId: aKey.id,
@@ -377,42 +382,42 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           connectBy: addMs(NOW, MINUTE_MS),
         });
         const expected: SessionRow = {
-          ...asked,
+          ...newRow,
           status: 'PENDING',
           proxyBytes: 0,
           egressBytes: 0,
           updatedAt: NOW,
           attached: false,
         };
-        assert.deepEqual(await store.sessions.place(asked), { placed: expected });
-        assert.deepEqual(await store.sessions.get(applicationId, asked.id), expected);
-        assert.deepEqual(await store.sessions.byId(asked.id), expected);
-        assert.equal(await store.sessions.get((await anApplication()).id, asked.id), undefined);
+        assert.deepEqual(await store.sessions.place(newRow), { placed: expected });
+        assert.deepEqual(await store.sessions.get(applicationId, newRow.id), expected);
+        assert.deepEqual(await store.sessions.byId(newRow.id), expected);
+        assert.equal(await store.sessions.get((await anApplication()).id, newRow.id), undefined);
       });
 
       it('fifty concurrent sessions fill exactly ten slots, and the slot of an ended session is reused', async () => {
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
-        const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
-        const responses = await Promise.all(Array.from({ length: 50 }, arrive));
-        const placed = responses.flatMap(response => ('placed' in response ? [response.placed] : []));
-        assert.equal(placed.length, 10);
+        const placeSession = () => store.sessions.place(newSession({ applicationId, hostId }));
+        const responses = await Promise.all(Array.from({ length: 50 }, placeSession));
+        const placedRows = responses.flatMap(response => ('placed' in response ? [response.placed] : []));
+        assert.equal(placedRows.length, 10);
         for (const response of responses)
           if ('full' in response) assert.deepEqual(response, { full: { slots: 10, used: 10 } });
-        const [first] = placed;
+        const [first] = placedRows;
         assert.ok(first);
         await finishAs(store, first.id, 'COMPLETED');
-        assert.ok('placed' in (await arrive()));
-        assert.ok('full' in (await arrive()));
+        assert.ok('placed' in (await placeSession()));
+        assert.ok('full' in (await placeSession()));
       });
 
       it('the number of slots that was announced last applies', async () => {
         const hostId = await aHost(0);
         const applicationId = (await anApplication()).id;
-        const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
-        assert.deepEqual(await arrive(), { full: { slots: 0, used: 0 } });
+        const placeSession = () => store.sessions.place(newSession({ applicationId, hostId }));
+        assert.deepEqual(await placeSession(), { full: { slots: 0, used: 0 } });
         await store.hosts.announce({ id: hostId, region: 'other', slots: 1, startedAt: addMs(NOW, 1) });
-        assert.ok('placed' in (await arrive()));
+        assert.ok('placed' in (await placeSession()));
       });
     });
 
@@ -422,10 +427,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost();
         const made: SessionId[] = [];
         for (let at = 0; at < 5; at += 1) made.push((await aSession({ applicationId, hostId, id: idAt(at) })).id);
-        let arrived = 100;
+        let nextMs = 100;
         const pages = await pagesOf<SessionId>(async before => {
           const page = await store.sessions.list(applicationId, { limit: 2, ...before });
-          await aSession({ applicationId, hostId, id: idAt(arrived++) });
+          await aSession({ applicationId, hostId, id: idAt(nextMs++) });
           return page;
         });
         assert.deepEqual(pages.flat(), made.reverse());
@@ -433,12 +438,12 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('sessions can be filtered by status', async () => {
         const applicationId = (await anApplication()).id;
-        const running = await aRunningSession({ applicationId });
-        const pending = await aSession({ applicationId });
+        const runningSession = await aRunningSession({ applicationId });
+        const pendingSession = await aSession({ applicationId });
         const ids = async (statuses: SessionRow['status'][]) =>
           new Set((await store.sessions.list(applicationId, { limit: 10, statuses })).map(row => row.id));
-        assert.deepEqual(await ids(['RUNNING']), new Set([running.id]));
-        assert.deepEqual(await ids(['RUNNING', 'PENDING']), new Set([running.id, pending.id]));
+        assert.deepEqual(await ids(['RUNNING']), new Set([runningSession.id]));
+        assert.deepEqual(await ids(['RUNNING', 'PENDING']), new Set([runningSession.id, pendingSession.id]));
         assert.deepEqual(await ids(['ERROR']), new Set());
         assert.deepEqual(await ids([]), new Set());
       });
@@ -453,7 +458,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         };
         const { id } = await aSession({ applicationId, userMetadata });
         await aSession({ applicationId, userMetadata: { a: 'v' } });
-        const matches = async (...terms: Array<[string[], string]>) => {
+        const findMatches = async (...terms: Array<[string[], string]>) => {
           const metadata = terms.map(([path, value]) => ({ path, value }));
           return (await store.sessions.list(applicationId, { limit: 10, metadata })).map(row => row.id);
         };
@@ -464,8 +469,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           [['empty'], ''],
           [['__proto__'], 'p'],
         ];
-        for (const hit of hits) assert.deepEqual(await matches(hit), [id], hit.join());
-        assert.deepEqual(await matches(...hits), [id]);
+        for (const hit of hits) assert.deepEqual(await findMatches(hit), [id], hit.join());
+        assert.deepEqual(await findMatches(...hits), [id]);
         const misses: Array<[string[], string]> = [
           [['a', 'b'], 'V'],
           [['a', 'b'], 'v '],
@@ -483,17 +488,17 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           [['$1'], '$2'],
           [['%'], '%'],
         ];
-        for (const miss of misses) assert.deepEqual(await matches(miss), [], JSON.stringify(miss));
-        assert.deepEqual(await matches([['a', 'b'], 'v'], [['a', 'b'], 'w']), []);
+        for (const miss of misses) assert.deepEqual(await findMatches(miss), [], JSON.stringify(miss));
+        assert.deepEqual(await findMatches([['a', 'b'], 'v'], [['a', 'b'], 'w']), []);
       });
 
       it('sessions of another application are never listed', async () => {
         const one = await aSession({ userMetadata: { k: 'same' } });
         const two = await aSession({ userMetadata: { k: 'same' } });
         const metadata = [{ path: ['k'], value: 'same' }];
-        const listed = await store.sessions.list(one.applicationId, { limit: 10, metadata, before: two.id });
+        const listedSessions = await store.sessions.list(one.applicationId, { limit: 10, metadata, before: two.id });
         assert.deepEqual(
-          listed.filter(row => row.applicationId !== one.applicationId),
+          listedSessions.filter(row => row.applicationId !== one.applicationId),
           [],
         );
       });
@@ -522,14 +527,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           reason,
         }));
         const rows = await Promise.all(ends.map(end => store.sessions.decideEnd(id, end, NOW)));
-        const stood = new Set(rows.map(row => row?.end?.reason));
-        assert.equal(stood.size, 1);
+        const keptReasons = new Set(rows.map(row => row?.end?.reason));
+        assert.equal(keptReasons.size, 1);
         const late = await store.sessions.decideEnd(
           id,
           { status: 'COMPLETED', reason: 'late', detail: 'x' },
           addMs(NOW, 9),
         );
-        assert.deepEqual(late?.end, { status: 'ERROR', reason: [...stood][0] });
+        assert.deepEqual(late?.end, { status: 'ERROR', reason: [...keptReasons][0] });
         assert.deepEqual(late?.updatedAt, NOW);
       });
 
@@ -542,18 +547,21 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await store.sessions.decideEnd(id, end, NOW);
         const endedAt = addMs(NOW, 10);
         const bytes = 2 ** 40 + 1;
-        const finished = await store.sessions.finish(id, endedAt, bytes);
-        assert.deepEqual(finished?.end, end);
-        assert.deepEqual([finished?.status, finished?.endedAt, finished?.proxyBytes], ['TIMED_OUT', endedAt, bytes]);
-        for (const absent of ['box', 'connectBy', 'releaseAt']) assert.ok(!(absent in (finished ?? {})), absent);
-        assert.deepEqual(await store.sessions.finish(id, addMs(NOW, 99), 0), finished);
-        assert.deepEqual(await store.sessions.get(applicationId, id), finished);
+        const finishedRow = await store.sessions.finish(id, endedAt, bytes);
+        assert.deepEqual(finishedRow?.end, end);
+        assert.deepEqual(
+          [finishedRow?.status, finishedRow?.endedAt, finishedRow?.proxyBytes],
+          ['TIMED_OUT', endedAt, bytes],
+        );
+        for (const absent of ['box', 'connectBy', 'releaseAt']) assert.ok(!(absent in (finishedRow ?? {})), absent);
+        assert.deepEqual(await store.sessions.finish(id, addMs(NOW, 99), 0), finishedRow);
+        assert.deepEqual(await store.sessions.get(applicationId, id), finishedRow);
       });
 
       it('no function changes the row of an ended session', async () => {
         const { id, applicationId, hostId } = await aRunningSession();
         await finishAs(store, id, 'COMPLETED');
-        const before = await store.sessions.byId(id);
+        const rowBefore = await store.sessions.byId(id);
         assert.equal(await store.sessions.markRunning(id, NOW), undefined);
         assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
         assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
@@ -561,32 +569,32 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await store.sessions.recordClientConnected(id, addMs(NOW, 1));
         await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 1), addMs(NOW, 1));
         await store.sessions.resumeTimers(hostId, addMs(NOW, 1));
-        assert.deepEqual(await store.sessions.byId(id), before);
+        assert.deepEqual(await store.sessions.byId(id), rowBefore);
         assert.deepEqual(await store.sessions.ofHost(hostId), []);
         assert.deepEqual(await store.sessions.due(hostId, addMs(NOW, DAY_MS), 10), []);
       });
 
       it('the database itself rejects forbidden state changes', async () => {
-        const ended = await aRunningSession();
-        await finishAs(store, ended.id, 'COMPLETED');
-        const running = await aRunningSession();
-        const decided = await aRunningSession();
-        await store.sessions.decideEnd(decided.id, { status: 'ERROR', reason: 'first' }, NOW);
-        const forbidden: Array<[string, SessionId]> = [
-          [`status = 'RUNNING', ended_at = null`, ended.id],
-          [`status = 'ERROR', end_status = 'ERROR'`, ended.id],
-          [`ended_at = now()`, ended.id],
-          [`end_reason = 'other'`, ended.id],
-          [`status = 'PENDING'`, running.id],
-          [`status = 'COMPLETED', ended_at = now()`, running.id],
-          [`status = 'WHATEVER'`, running.id],
-          [`end_reason = 'second'`, decided.id],
-          [`end_status = null, end_reason = null, end_decided_at = null`, decided.id],
-          [`status = 'COMPLETED', ended_at = now()`, decided.id],
+        const endedSession = await aRunningSession();
+        await finishAs(store, endedSession.id, 'COMPLETED');
+        const runningSession = await aRunningSession();
+        const decidedSession = await aRunningSession();
+        await store.sessions.decideEnd(decidedSession.id, { status: 'ERROR', reason: 'first' }, NOW);
+        const forbiddenChanges: Array<[string, SessionId]> = [
+          [`status = 'RUNNING', ended_at = null`, endedSession.id],
+          [`status = 'ERROR', end_status = 'ERROR'`, endedSession.id],
+          [`ended_at = now()`, endedSession.id],
+          [`end_reason = 'other'`, endedSession.id],
+          [`status = 'PENDING'`, runningSession.id],
+          [`status = 'COMPLETED', ended_at = now()`, runningSession.id],
+          [`status = 'WHATEVER'`, runningSession.id],
+          [`end_reason = 'second'`, decidedSession.id],
+          [`end_status = null, end_reason = null, end_decided_at = null`, decidedSession.id],
+          [`status = 'COMPLETED', ended_at = now()`, decidedSession.id],
         ];
-        for (const [change, id] of forbidden)
+        for (const [change, id] of forbiddenChanges)
           await assert.rejects(
-            byHand(place, `update sessions set ${change} where id = '${id}'`),
+            runSql(database, `update sessions set ${change} where id = '${id}'`),
             /final|pending again|decided|check/,
           );
       });
@@ -594,12 +602,12 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('a session is updated only while it is running and before its end is decided', async () => {
         const { id, applicationId } = await aSession();
         const change = { userMetadata: { a: 'b' }, expiresAt: addMs(NOW, 2 * MINUTE_MS) };
-        const later = addMs(NOW, 3);
-        const ask = () => store.sessions.change(applicationId, id, change, later);
+        const changedAt = addMs(NOW, 3);
+        const ask = () => store.sessions.change(applicationId, id, change, changedAt);
         assert.equal(await ask(), undefined);
-        const running = await store.sessions.markRunning(id, NOW);
-        assert.deepEqual(await ask(), { ...running, ...change, updatedAt: later });
-        assert.equal(await store.sessions.change((await anApplication()).id, id, change, later), undefined);
+        const runningRow = await store.sessions.markRunning(id, NOW);
+        assert.deepEqual(await ask(), { ...runningRow, ...change, updatedAt: changedAt });
+        assert.equal(await store.sessions.change((await anApplication()).id, id, change, changedAt), undefined);
         await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
         assert.equal(await ask(), undefined);
       });
@@ -607,11 +615,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('the connect and release times are updated as clients connect and disconnect', async () => {
         const { id } = await aRunningSession({ connectBy: addMs(NOW, 5) });
         await store.sessions.recordClientConnected(id, addMs(NOW, 1));
-        const came = await store.sessions.byId(id);
-        assert.deepEqual([came?.attached, came?.connectBy, came?.releaseAt], [true, undefined, undefined]);
+        const connectedRow = await store.sessions.byId(id);
+        assert.deepEqual(
+          [connectedRow?.attached, connectedRow?.connectBy, connectedRow?.releaseAt],
+          [true, undefined, undefined],
+        );
         await store.sessions.recordLastClientDisconnected(id, addMs(NOW, 7), addMs(NOW, 2));
-        const gone = await store.sessions.byId(id);
-        assert.deepEqual([gone?.attached, gone?.releaseAt], [false, addMs(NOW, 7)]);
+        const disconnectedRow = await store.sessions.byId(id);
+        assert.deepEqual([disconnectedRow?.attached, disconnectedRow?.releaseAt], [false, addMs(NOW, 7)]);
         await store.sessions.recordClientConnected(id, addMs(NOW, 3));
         await store.sessions.recordLastClientDisconnected(id, undefined, addMs(NOW, 4));
         const kept = await store.sessions.byId(id);
@@ -621,12 +632,15 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('a session no longer waits for a first client if only the disconnection of this client could be written', async () => {
         const { id } = await aRunningSession({ connectBy: addMs(NOW, 5) });
         await store.sessions.recordClientDisconnected(id, addMs(NOW, 1), 1);
-        const attached = await store.sessions.byId(id);
-        assert.deepEqual([attached?.attached, attached?.connectBy], [true, undefined]);
-        const other = await aRunningSession({ connectBy: addMs(NOW, 5) });
-        await store.sessions.recordLastClientDisconnected(other.id, addMs(NOW, 7), addMs(NOW, 2));
-        const gone = await store.sessions.byId(other.id);
-        assert.deepEqual([gone?.attached, gone?.connectBy, gone?.releaseAt], [false, undefined, addMs(NOW, 7)]);
+        const attachedRow = await store.sessions.byId(id);
+        assert.deepEqual([attachedRow?.attached, attachedRow?.connectBy], [true, undefined]);
+        const otherSession = await aRunningSession({ connectBy: addMs(NOW, 5) });
+        await store.sessions.recordLastClientDisconnected(otherSession.id, addMs(NOW, 7), addMs(NOW, 2));
+        const disconnectedRow = await store.sessions.byId(otherSession.id);
+        assert.deepEqual(
+          [disconnectedRow?.attached, disconnectedRow?.connectBy, disconnectedRow?.releaseAt],
+          [false, undefined, addMs(NOW, 7)],
+        );
       });
     });
 
@@ -635,23 +649,23 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
-        const expires = await aRunningSession({ ...on, expiresAt: addMs(NOW, 30) });
-        const connect = await aRunningSession({ ...on, connectBy: addMs(NOW, 20) });
-        const release = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(release.id, addMs(NOW, 10), NOW);
-        const decided = await aRunningSession(on);
-        await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, addMs(NOW, 5));
+        const expiringSession = await aRunningSession({ ...on, expiresAt: addMs(NOW, 30) });
+        const connectSession = await aRunningSession({ ...on, connectBy: addMs(NOW, 20) });
+        const releaseSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(releaseSession.id, addMs(NOW, 10), NOW);
+        const decidedSession = await aRunningSession(on);
+        await store.sessions.decideEnd(decidedSession.id, { status: 'COMPLETED', reason: 'released' }, addMs(NOW, 5));
         await aRunningSession(on);
         await aRunningSession({ applicationId, expiresAt: NOW });
         const due = async (atMs: number, batch = 10) =>
           (await store.sessions.due(hostId, addMs(NOW, atMs), batch)).map(row => row.id);
-        assert.deepEqual(await due(0), [decided.id]);
-        assert.deepEqual(await due(9), [decided.id]);
-        assert.deepEqual(await due(10), [decided.id, release.id]);
-        assert.deepEqual(await due(30), [decided.id, release.id, connect.id, expires.id]);
-        assert.deepEqual(await due(30, 2), [decided.id, release.id]);
-        await store.sessions.recordClientConnected(release.id, NOW);
-        assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
+        assert.deepEqual(await due(0), [decidedSession.id]);
+        assert.deepEqual(await due(9), [decidedSession.id]);
+        assert.deepEqual(await due(10), [decidedSession.id, releaseSession.id]);
+        assert.deepEqual(await due(30), [decidedSession.id, releaseSession.id, connectSession.id, expiringSession.id]);
+        assert.deepEqual(await due(30, 2), [decidedSession.id, releaseSession.id]);
+        await store.sessions.recordClientConnected(releaseSession.id, NOW);
+        assert.deepEqual(await due(30), [decidedSession.id, connectSession.id, expiringSession.id]);
       });
 
       it('the connect and release timers are restarted after a restart of the server', async () => {
@@ -659,31 +673,31 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = addMs(NOW, 30_000);
         const [soon, late] = [addMs(NOW, 1_000), addMs(NOW, 90_000)];
-        const waiting = await aRunningSession({ ...on, connectBy: soon });
-        const patient = await aRunningSession({ ...on, connectBy: late });
-        const attached = await aRunningSession(on);
-        await store.sessions.recordClientConnected(attached.id, NOW);
-        const kept = await aRunningSession({ ...on, keepAlive: true });
-        await store.sessions.recordClientConnected(kept.id, NOW);
-        const leaving = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(leaving.id, soon, NOW);
-        const longLeaving = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(longLeaving.id, late, NOW);
-        const idle = await aRunningSession(on);
-        const elsewhere = await aRunningSession({ ...on, hostId: await aHost(), connectBy: soon });
+        const soonConnectSession = await aRunningSession({ ...on, connectBy: soon });
+        const lateConnectSession = await aRunningSession({ ...on, connectBy: late });
+        const attachedSession = await aRunningSession(on);
+        await store.sessions.recordClientConnected(attachedSession.id, NOW);
+        const keepAliveSession = await aRunningSession({ ...on, keepAlive: true });
+        await store.sessions.recordClientConnected(keepAliveSession.id, NOW);
+        const soonReleaseSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(soonReleaseSession.id, soon, NOW);
+        const lateReleaseSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(lateReleaseSession.id, late, NOW);
+        const idleSession = await aRunningSession(on);
+        const otherHostSession = await aRunningSession({ ...on, hostId: await aHost(), connectBy: soon });
         await store.sessions.resumeTimers(hostId, notBefore);
-        const timers = async ({ id }: SessionRow) => {
+        const readTimers = async ({ id }: SessionRow) => {
           const row = await store.sessions.byId(id);
           return [row?.connectBy, row?.releaseAt, row?.attached];
         };
-        assert.deepEqual(await timers(waiting), [notBefore, undefined, false]);
-        assert.deepEqual(await timers(patient), [late, undefined, false]);
-        assert.deepEqual(await timers(attached), [undefined, notBefore, false]);
-        assert.deepEqual(await timers(kept), [undefined, undefined, false]);
-        assert.deepEqual(await timers(leaving), [undefined, notBefore, false]);
-        assert.deepEqual(await timers(longLeaving), [undefined, late, false]);
-        assert.deepEqual(await timers(idle), [undefined, undefined, false]);
-        assert.deepEqual(await timers(elsewhere), [soon, undefined, false]);
+        assert.deepEqual(await readTimers(soonConnectSession), [notBefore, undefined, false]);
+        assert.deepEqual(await readTimers(lateConnectSession), [late, undefined, false]);
+        assert.deepEqual(await readTimers(attachedSession), [undefined, notBefore, false]);
+        assert.deepEqual(await readTimers(keepAliveSession), [undefined, undefined, false]);
+        assert.deepEqual(await readTimers(soonReleaseSession), [undefined, notBefore, false]);
+        assert.deepEqual(await readTimers(lateReleaseSession), [undefined, late, false]);
+        assert.deepEqual(await readTimers(idleSession), [undefined, undefined, false]);
+        assert.deepEqual(await readTimers(otherHostSession), [soon, undefined, false]);
       });
     });
 
@@ -708,8 +722,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await store.sessions.markRunning(done.id, addMs(NOW, -10 * MINUTE_MS));
         await store.sessions.decideEnd(done.id, { status: 'COMPLETED', reason: 'released' }, NOW);
         await store.sessions.finish(done.id, addMs(NOW, -7 * MINUTE_MS), 1000);
-        const running = await aSession({ applicationId });
-        await store.sessions.markRunning(running.id, addMs(NOW, -30_000));
+        const runningSession = await aSession({ applicationId });
+        await store.sessions.markRunning(runningSession.id, addMs(NOW, -30_000));
         await aSession({ applicationId });
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 3.5, proxyBytes: 1000 });
       });
@@ -718,9 +732,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     describe('opening a store', () => {
       it('all data is kept when the store is opened again, even several times concurrently', async () => {
         const row = await anApplication();
-        if (!place.options.databaseUrl) return;
-        const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
-        for (const other of others) {
+        if (!database.options.databaseUrl) return;
+        const otherStores = await Promise.all([1, 2, 3].map(() => openStore(database.options)));
+        for (const other of otherStores) {
           assert.deepEqual(await other.applications.byId(row.id), row);
           await other.close();
         }
@@ -729,7 +743,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
     describe('failures', () => {
       /** Sends as many requests as the pool has connections, so that each connection is used. */
-      const recovered = (id: ApplicationId) =>
+      const waitUntilRecovered = (id: ApplicationId) =>
         pollUntil(STEP_MS, 'the store to answer again', async () => {
           const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
@@ -737,29 +751,29 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('the store recovers when a backend is killed and PostgreSQL closes all other connections', async () => {
         const row = await anApplication();
-        const all = backendsOf(place.postmaster());
+        const all = backendsOf(database.postmasterPid());
         assert.ok(all[0]);
         process.kill(all[0], 'SIGKILL');
         // PostgreSQL treats this as a crash and ends all other connections.
         for (const pid of all) await waitUntilGone(pid);
-        await recovered(row.id);
+        await waitUntilRecovered(row.id);
       });
 
       it('the store fails while PostgreSQL is down, reports the gap to listeners, and recovers when PostgreSQL is back', async () => {
         const row = await anApplication();
         const aKey = key(row.id);
         await store.keys.insert(aKey, 10);
-        const heard: string[] = [];
+        const receivedHashes: string[] = [];
         let gaps = 0;
         const listener = await store.listen(
           'credential_revoked',
-          hash => heard.push(hash),
+          hash => receivedHashes.push(hash),
           () => {
             gaps += 1;
           },
         );
         const outcomes: unknown[] = [];
-        const crashed = place.crash();
+        const crash = database.crash();
         await pollUntil(
           STEP_MS,
           'a query to fail',
@@ -771,25 +785,25 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           1,
         );
         assert.ok(isFault(outcomes.at(-1), 'database_unreachable'), String(outcomes.at(-1)));
-        await crashed;
-        await recovered(row.id);
+        await crash;
+        await waitUntilRecovered(row.id);
         await pollUntil(STEP_MS, 'the gap to be reported', () => (gaps > 0 ? true : undefined));
         await store.keys.revoke(row.id, aKey.id, NOW);
-        await pollUntil(STEP_MS, 'notices to arrive again', () => (heard.length > 0 ? true : undefined));
-        assert.deepEqual(heard, [aKey.hash.toString('hex')]);
+        await pollUntil(STEP_MS, 'notices to arrive again', () => (receivedHashes.length > 0 ? true : undefined));
+        assert.deepEqual(receivedHashes, [aKey.hash.toString('hex')]);
         await listener.close();
       });
 
       it('the store fails within its time limit when PostgreSQL hangs', async () => {
         const row = await anApplication();
-        const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
+        const pids = [database.postmasterPid(), ...backendsOf(database.postmasterPid())];
         for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
         try {
           await assert.rejects(store.ping(), error => isFault(error, 'database_unreachable'));
         } finally {
           for (const pid of pids) signalIfThere(pid, 'SIGCONT');
         }
-        await recovered(row.id);
+        await waitUntilRecovered(row.id);
         await store.ping();
       });
     });
@@ -807,7 +821,7 @@ describe('database of an operator', () => {
   after(() => scope.close());
 
   const open = (databaseUrl: Secret) => openStore({ databaseUrl, dataDir, log: silentLog, clock: systemClock });
-  const refused = (databaseUrl: Secret, code: string, text: RegExp) =>
+  const assertRefused = (databaseUrl: Secret, code: string, text: RegExp) =>
     assert.rejects(open(databaseUrl), error => isFault(error, code) && text.test(error.message));
   const urlWith = (change: (url: URL) => void): Secret => {
     const url = new URL(server.url.reveal());
@@ -838,21 +852,21 @@ describe('database of an operator', () => {
     const url = urlWith(it => {
       it.port = '1';
     });
-    const control = new AbortController();
+    const controller = new AbortController();
     const opening = openStore({
       databaseUrl: url,
       dataDir,
       log: silentLog,
       clock: systemClock,
-      signal: control.signal,
+      signal: controller.signal,
     });
-    setTimeout(() => control.abort(new Error('enough')), 300);
+    setTimeout(() => controller.abort(new Error('enough')), 300);
     await assert.rejects(opening, /enough|aborted/);
   });
 
   it('a wrong encoding of the database is reported', async () => {
     await query(server, `create database latin encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' template template0`);
-    await refused(
+    await assertRefused(
       urlWith(it => {
         it.pathname = '/latin';
       }),
@@ -874,7 +888,7 @@ describe('database of an operator', () => {
     );
     url.reveal();
     const old = new Secret(`${url.reveal()}?options=${encodeURIComponent('-c search_path=public,pg_catalog')}`);
-    await refused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
+    await assertRefused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
   });
 
   it('a database of a newer version is reported and not changed', async () => {
@@ -884,7 +898,7 @@ describe('database of an operator', () => {
     });
     await (await open(url)).close();
     await query({ url }, `insert into berth_migrations values ('9999-later', '2030-01-01')`);
-    await refused(url, 'database_unusable', /newer version/);
+    await assertRefused(url, 'database_unusable', /newer version/);
   });
 
   it('a missing permission to create tables is reported', async () => {
@@ -895,7 +909,7 @@ describe('database of an operator', () => {
       it.username = 'weak';
       it.password = 'weak';
     });
-    await refused(url, 'database_unusable', /permission denied/);
+    await assertRefused(url, 'database_unusable', /permission denied/);
   });
 
   it('a new database is migrated once when several stores open it concurrently', async () => {
@@ -914,11 +928,11 @@ describe('database of an operator', () => {
 });
 
 async function query(server: { url: Secret }, text: string): Promise<unknown[]> {
-  return byHand({ login: { connectionString: server.url.reveal() } }, text);
+  return runSql({ login: { connectionString: server.url.reveal() } }, text);
 }
 
-async function byHand(place: Pick<Place, 'login'>, text: string): Promise<unknown[]> {
-  const client = new pg.Client(place.login);
+async function runSql(database: Pick<TestDatabase, 'login'>, text: string): Promise<unknown[]> {
+  const client = new pg.Client(database.login);
   await client.connect();
   try {
     return (await client.query(text)).rows;

@@ -31,8 +31,8 @@ describe('a sweep on the command line', () => {
     const { id: applicationId } = await local.getOrCreateApplication();
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
-    const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
-    assert.ok('placed' in placed);
+    const outcome = await sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
+    assert.ok('placed' in outcome);
     await recordings.insertPage(id, PAGE, NOW);
     const run = await recordings.addRun(id, PAGE, 'a'.repeat(64));
     await recordings.addSegment({

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { DeviceFixture } from '../harness/device.ts';
-import { ownerToken } from '../harness/limits.ts';
+import { createOwnerToken } from '../harness/limits.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -28,8 +28,8 @@ const env = {
 };
 const one = await startServer({ env });
 const two = await startServer({ env, key: one.key });
-const devices = await DeviceFixture.of(one);
-const token = await ownerToken(one);
+const devices = await DeviceFixture.open(one);
+const token = await createOwnerToken(one);
 
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -42,7 +42,7 @@ async function assertForgotten(
   endAtOne: () => Promise<{ readonly status: number; readonly text: string }>,
 ): Promise<void> {
   assert.equal(await statusAt(one), 200);
-  const cachedMs = performance.now();
+  const cachedAtMs = performance.now();
   assert.equal(await statusAt(two), 200);
   assert.equal(await statusAt(two), 200);
   const { status, text } = await endAtOne();
@@ -53,15 +53,15 @@ async function assertForgotten(
     () => statusAt(two),
     code => code === 401,
   );
-  const ms = performance.now() - cachedMs;
+  const ms = performance.now() - cachedAtMs;
   assert.ok(ms < CACHED_MS, `after ${Math.round(ms)} ms the cache entry would have expired anyway`);
 }
 
 test('an agent key that is revoked on one server is refused by both servers', async () => {
   const keys = `/v1/applications/${one.applicationId}/agent-keys`;
-  const issued = await one.api<IssuedAgentKey>('POST', keys, { key: token, body: { name: 'shared' } });
-  assert.equal(issued.status, 201, issued.text);
-  const { id, key } = issued.body;
+  const issueResponse = await one.api<IssuedAgentKey>('POST', keys, { key: token, body: { name: 'shared' } });
+  assert.equal(issueResponse.status, 201, issueResponse.text);
+  const { id, key } = issueResponse.body;
   await assertForgotten(
     async server => (await server.api('GET', SESSIONS, { key })).status,
     () => one.api('DELETE', `${keys}/${id}`, { key: token }),
@@ -69,9 +69,9 @@ test('an agent key that is revoked on one server is refused by both servers', as
 });
 
 test('a developer token that is revoked on one server is refused by both servers', async () => {
-  const started = await devices.start();
-  await devices.approve(started);
-  const { access_token: key } = await devices.collectToken(started);
+  const startedDevice = await devices.start();
+  await devices.approve(startedDevice);
+  const { access_token: key } = await devices.collectToken(startedDevice);
   await assertForgotten(
     async server => (await server.api('GET', '/v1/account/tokens/current', { key })).status,
     () => one.api('POST', '/v1/account/tokens/revoke', { key: null, body: { token: key } }),
@@ -79,7 +79,7 @@ test('a developer token that is revoked on one server is refused by both servers
 });
 
 test('a human session is refused by both servers after the person has signed out on one server', async () => {
-  const person = await devices.freshOwner();
+  const person = await devices.signInOwner();
   const { cookie } = person;
   assert.ok(cookie);
   await assertForgotten(

@@ -19,9 +19,9 @@ after(() => rmSync(folder, { recursive: true }));
  * uncaught exception.
  */
 const poisonFile = join(folder, 'poisonous');
-const fault = join(folder, 'fault.mjs');
+const faultModule = join(folder, 'fault.mjs');
 writeFileSync(
-  fault,
+  faultModule,
   `import { existsSync } from 'node:fs';
 const { parse } = JSON;
 JSON.parse = (text, ...rest) => {
@@ -30,9 +30,9 @@ JSON.parse = (text, ...rest) => {
   return parse(text, ...rest);
 };`,
 );
-const server = await startServer({ env: { BERTH_SLOTS: '4', NODE_OPTIONS: `--import=${fault}` } });
+const server = await startServer({ env: { BERTH_SLOTS: '4', NODE_OPTIONS: `--import=${faultModule}` } });
 
-async function opened(expression = 'void 0'): Promise<CreatedSession> {
+async function openSession(expression = 'void 0'): Promise<CreatedSession> {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   await client.evaluate(expression, await client.attachToPage());
@@ -41,16 +41,16 @@ async function opened(expression = 'void 0'): Promise<CreatedSession> {
 }
 
 test('a session whose adoption crashed the server is ended, and the other sessions are kept', async () => {
-  const neighbours = [await opened(), await opened()];
-  const poisoned = await opened(`console.log('${POISON}')`);
+  const neighbours = [await openSession(), await openSession()];
+  const poisonedSession = await openSession(`console.log('${POISON}')`);
   writeFileSync(poisonFile, '');
   await server.kill();
   await assert.rejects(server.start(), /before it was ready/, 'Chromium repeats its console');
   await server.start();
-  const { endReason, status } = await assertEnded(server, poisoned.id, 'ERROR', 'service_restart');
+  const { endReason, status } = await assertEnded(server, poisonedSession.id, 'ERROR', 'service_restart');
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
   for (const neighbour of neighbours) assert.ok(await isResponsive(neighbour), 'the other session was adopted');
-  const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
+  const events = await server.api('GET', `/v1/browsers/sessions/${poisonedSession.id}/events`);
   assert.match(events.text, /the service ended because of an error while it adopted the browser: poisoned/);
   rmSync(poisonFile);
   for (const { id } of neighbours) await server.release(id);

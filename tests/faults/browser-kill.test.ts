@@ -9,7 +9,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { connectPlaywright, contextOf, firstPage, isResponsive } from './clients.ts';
-import { type BoxProcesses, boxOf, kill, waitUntilGone } from './victims.ts';
+import { type BoxProcesses, boxProcessesOf, kill, waitUntilGone } from './victims.ts';
 
 const SERVER_ERROR = -32000;
 
@@ -17,7 +17,7 @@ const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '1' } });
 afterEach(() => releaseAll(server));
 
-const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => number]> = [
+const FATAL_KILLS: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => number]> = [
   ["the browser's main process", true, box => box.browser],
   ["the browser's main process", false, box => box.browser],
   ["the jail's first process", false, box => box.init],
@@ -27,20 +27,24 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
 
 /** Kills the renderers of the session. A renderer that the browser is closing may already have ended. */
 function killRenderers({ id }: CreatedSession): void {
-  const killed = boxOf(server, id).renderers.filter(pid => killIfRunning(pid));
-  assert.ok(killed.length > 0, 'there is a renderer');
+  const killedPids = boxProcessesOf(server, id).renderers.filter(pid => killIfRunning(pid));
+  assert.ok(killedPids.length > 0, 'there is a renderer');
 }
 
-for (const [name, keepAlive, victim] of FATAL)
+for (const [name, keepAlive, victim] of FATAL_KILLS)
   test(`killing ${name} (keepAlive ${keepAlive}) ends the session as ERROR / crashed, closes its clients with 4002, and frees the only slot`, async () => {
     const session = await server.createSession({ keepAlive });
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
-    const pending = client.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, page);
-    kill(victim(boxOf(server, session.id)));
-    const { code, reason } = await client.closed();
+    const pendingCommand = client.ask(
+      'Runtime.evaluate',
+      { expression: 'new Promise(() => {})', awaitPromise: true },
+      page,
+    );
+    kill(victim(boxProcessesOf(server, session.id)));
+    const { code, reason } = await client.waitForClose();
     assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: crashed' });
-    assert.ok((await withTimeLimit('the pending command to be answered', pending)).error);
+    assert.ok((await withTimeLimit('the pending command to be answered', pendingCommand)).error);
     await assertEnded(server, session.id, 'ERROR', 'crashed');
     const next = await server.createSession();
     assert.ok(await isResponsive(next));
@@ -50,7 +54,7 @@ for (const [name, keepAlive, victim] of FATAL)
 test('every pending command of many clients gets an error when their browser is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
-  const asked = await Promise.all(
+  const pendingCommands = await Promise.all(
     clients.map(async client => {
       const page = await client.attachToPage();
       return Array.from({ length: 20 }, () =>
@@ -58,9 +62,9 @@ test('every pending command of many clients gets an error when their browser is 
       );
     }),
   );
-  kill(boxOf(server, session.id).browser);
-  for (const client of clients) assert.equal((await client.closed()).code, 4002);
-  for (const { error } of await Promise.all(asked.flat())) assert.ok(error);
+  kill(boxProcessesOf(server, session.id).browser);
+  for (const client of clients) assert.equal((await client.waitForClose()).code, 4002);
+  for (const { error } of await Promise.all(pendingCommands.flat())) assert.ok(error);
   await assertEnded(server, session.id, 'ERROR', 'crashed');
   await server.waitUntilSettled();
 });
@@ -75,21 +79,21 @@ test('the pending command of a killed renderer gets an error, and the session co
   await client.send('Inspector.enable', {}, channel);
   await client.send('Target.setDiscoverTargets', { discover: true });
   const endlessEvaluation = { expression: 'new Promise(() => {})', awaitPromise: true };
-  const pending = client.ask('Runtime.evaluate', endlessEvaluation, channel);
+  const pendingCommand = client.ask('Runtime.evaluate', endlessEvaluation, channel);
   await client.evaluate('1', channel); // once this returns, the renderer has received the pending command
-  const crashed = new Promise<void>(resolve => void page.once('crash', () => resolve()));
+  const pageCrash = new Promise<void>(resolve => void page.once('crash', () => resolve()));
 
   killRenderers(session);
-  await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  await withTimeLimit('Playwright to report the crash', crashed);
-  const { error } = await withTimeLimit('the pending command to be answered', pending);
+  await client.waitForEvent('Inspector.targetCrashed', event => event.sessionId === channel);
+  await withTimeLimit('Playwright to report the crash', pageCrash);
+  const { error } = await withTimeLimit('the pending command to be answered', pendingCommand);
   assert.equal(error?.code, SERVER_ERROR);
 
-  const fresh = await contextOf(browser).newPage();
-  await fresh.goto(`${pages.url}/next`);
-  assert.equal(await fresh.title(), 'Next');
-  const other = await withTimeLimit('another client to connect', connectPlaywright(session));
-  await other.close();
+  const freshPage = await contextOf(browser).newPage();
+  await freshPage.goto(`${pages.url}/next`);
+  assert.equal(await freshPage.title(), 'Next');
+  const otherBrowser = await withTimeLimit('another client to connect', connectPlaywright(session));
+  await otherBrowser.close();
   await browser.close();
   client.cut();
   assert.equal((await server.read(session.id)).status, 'RUNNING');
@@ -101,7 +105,7 @@ test('a crashed page works again after a navigation', async () => {
   const channel = await client.attachToPage();
   await client.send('Target.setDiscoverTargets', { discover: true });
   killRenderers(session);
-  await client.event('Target.targetCrashed');
+  await client.waitForEvent('Target.targetCrashed');
   await client.send('Page.navigate', { url: `${pages.url}/next` }, channel);
   await eventually(
     'the page to be there',
@@ -113,12 +117,12 @@ test('a crashed page works again after a navigation', async () => {
 
 test('a client that connects after the only page has crashed finds a working page', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const witness = await CdpClient.connect(session.connectUrl);
-  await witness.send('Target.setDiscoverTargets', { discover: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  await client.send('Target.setDiscoverTargets', { discover: true });
   killRenderers(session);
   // Until the browser has detected the crash, the crashed page seems to work for a new client.
-  await witness.event('Target.targetCrashed');
-  await witness.close();
+  await client.waitForEvent('Target.targetCrashed');
+  await client.close();
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
   await page.goto(`${pages.url}/next`);
@@ -127,11 +131,12 @@ test('a client that connects after the only page has crashed finds a working pag
   // Chromium may restore the crashed page, so there may be two pages: the restored one and its replacement. Each of
   // them responds.
   for (let times = 0; times < 2; times++) {
-    const again = await connectPlaywright(session);
-    const shown = contextOf(again).pages();
-    assert.ok(shown.length === 1 || shown.length === 2, `${shown.length} pages`);
-    for (const each of shown) assert.equal(await withTimeLimit('the page to answer', each.evaluate('6 * 7')), 42);
-    await again.close();
+    const nextBrowser = await connectPlaywright(session);
+    const contextPages = contextOf(nextBrowser).pages();
+    assert.ok(contextPages.length === 1 || contextPages.length === 2, `${contextPages.length} pages`);
+    for (const each of contextPages)
+      assert.equal(await withTimeLimit('the page to answer', each.evaluate('6 * 7')), 42);
+    await nextBrowser.close();
   }
 });
 
@@ -142,12 +147,12 @@ for (const part of ['gpu', 'network'] as const)
     const page = firstPage(browser);
     await page.goto(`${pages.url}/`);
     // Chromium starts this process on demand and restarts it when it has ended.
-    const victim = await eventually(
+    const victimPid = await eventually(
       `a ${part} process to be killed`,
-      () => boxOf(server, session.id)[part],
+      () => boxProcessesOf(server, session.id)[part],
       pid => killIfRunning(pid),
     );
-    await waitUntilGone(Number(victim));
+    await waitUntilGone(Number(victimPid));
     await eventually(
       'pages to load again',
       () => page.goto(`${pages.url}/next`).then(() => page.title(), String),
@@ -162,8 +167,8 @@ test('an adopted session ends as ERROR / crashed when its browser is killed', as
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
-  kill(boxOf(server, session.id).browser);
-  assert.equal((await client.closed()).code, 4002);
+  kill(boxProcessesOf(server, session.id).browser);
+  assert.equal((await client.waitForClose()).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'crashed');
   assert.ok(await isResponsive(await server.createSession()));
 });

@@ -9,7 +9,7 @@ const SAMPLE_EVERY_MS = 1_000;
 /** The counts may differ for this long on a loaded machine. */
 const LAG_MS = 15_000;
 /** A difference must be seen in at least this many samples, because the test and the server may have been suspended. */
-const LOOKS_MIN = 10;
+const DISAGREEMENT_SAMPLES_MIN = 10;
 const TREND_PARTS = 12;
 /** The fraction of the samples that belongs to the warm-up. */
 const WARM_UP_FRACTION = 0.25;
@@ -31,7 +31,7 @@ export class Census {
    * The current differences, each with the time at which it was first seen and the number of samples in which it was
    * seen.
    */
-  readonly #currentDisagreements = new Map<string, { readonly atMs: number; readonly looks: number }>();
+  readonly #currentDisagreements = new Map<string, { readonly atMs: number; readonly sampleCount: number }>();
   readonly #lastingDisagreements = new Set<string>();
   #worstLagMs = 0;
   #counting: Promise<void> | undefined;
@@ -54,7 +54,7 @@ export class Census {
     const maxOf = (of: (sample: Sample) => number): number => Math.max(...this.#samples.map(of));
     return {
       samples: String(this.#samples.length),
-      'most at once': `${maxOf(one => one.running)} running, ${maxOf(one => one.waiting)} waiting, ${maxOf(one => one.taken)} places`,
+      'most at once': `${maxOf(one => one.running)} running, ${maxOf(one => one.warmCount)} waiting, ${maxOf(one => one.takenSlots)} places`,
       'longest disagreement': `${Math.round(this.#worstLagMs)} ms`,
       'resident memory, MiB': this.#trend(one => one.residentMib, median),
       'least heap, MiB': this.#trend(one => one.heapMib, minOf),
@@ -85,15 +85,15 @@ export class Census {
   }
 
   #trackDisagreements(atMs: number, disagreements: readonly string[]): void {
-    for (const known of this.#currentDisagreements.keys())
-      if (!disagreements.includes(known)) this.#currentDisagreements.delete(known);
+    for (const disagreement of this.#currentDisagreements.keys())
+      if (!disagreements.includes(disagreement)) this.#currentDisagreements.delete(disagreement);
     for (const one of disagreements) {
-      const since = this.#currentDisagreements.get(one) ?? { atMs, looks: 0 };
-      const looks = since.looks + 1;
-      this.#currentDisagreements.set(one, { ...since, looks });
-      const lagMs = atMs - since.atMs;
+      const entry = this.#currentDisagreements.get(one) ?? { atMs, sampleCount: 0 };
+      const sampleCount = entry.sampleCount + 1;
+      this.#currentDisagreements.set(one, { ...entry, sampleCount });
+      const lagMs = atMs - entry.atMs;
       this.#worstLagMs = Math.max(this.#worstLagMs, lagMs);
-      if (lagMs > LAG_MS && looks >= LOOKS_MIN) this.#lastingDisagreements.add(one);
+      if (lagMs > LAG_MS && sampleCount >= DISAGREEMENT_SAMPLES_MIN) this.#lastingDisagreements.add(one);
     }
   }
 
@@ -103,11 +103,11 @@ export class Census {
    */
   #growth(): { residentMib: number; heapMib: number } {
     const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP_FRACTION));
-    const third = Math.ceil(warm.length / 3);
-    const [before, after] = [warm.slice(0, third), warm.slice(-third)];
-    const grown = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>
+    const thirdLength = Math.ceil(warm.length / 3);
+    const [before, after] = [warm.slice(0, thirdLength), warm.slice(-thirdLength)];
+    const growthOf = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>
       typical(after.map(of)) - typical(before.map(of));
-    return { residentMib: grown(one => one.residentMib, median), heapMib: grown(one => one.heapMib, minOf) };
+    return { residentMib: growthOf(one => one.residentMib, median), heapMib: growthOf(one => one.heapMib, minOf) };
   }
 
   #trend(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {

@@ -32,13 +32,13 @@ export interface PlanOptions {
 
 export function planOf({ seed, cycles, killEvery, restartEvery }: PlanOptions): readonly Cycle[] {
   const random = createRandomGenerator(seed);
-  const below = (end: number): number => Math.floor(random() * end);
+  const randomBelow = (end: number): number => Math.floor(random() * end);
   return Array.from({ length: cycles }, (_, number) => ({
     number,
-    client: below(2) === 0 ? 'playwright' : 'raw',
-    keepAlive: below(2) === 0,
-    kill: below(killEvery) === 0 ? KILLS[below(KILLS.length)] : undefined,
-    killAfterMs: below(KILL_WITHIN_MS),
+    client: randomBelow(2) === 0 ? 'playwright' : 'raw',
+    keepAlive: randomBelow(2) === 0,
+    kill: randomBelow(killEvery) === 0 ? KILLS[randomBelow(KILLS.length)] : undefined,
+    killAfterMs: randomBelow(KILL_WITHIN_MS),
     restart: restartEvery !== undefined && number % restartEvery === restartEvery - 1,
   }));
 }

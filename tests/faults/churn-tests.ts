@@ -36,7 +36,8 @@ export async function churnTests({
   await liftLimits(server);
   // Waits until all warm browsers are running, because their connections hold file descriptors, which are counted at
   // the beginning and at the end.
-  const areAllWarm = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+  const areAllWarm = async () =>
+    (await server.fetchFromOperator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('all warm browsers to be running', areAllWarm);
 
   test(`rows, browsers and slots agree every second during ${countedCycles} cycles with warm browsers and random kills (seed ${countedCycles})`, async t => {

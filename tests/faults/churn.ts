@@ -14,13 +14,13 @@ import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
-import { boxOf, childrenOfServer } from './victims.ts';
+import { boxProcessesOf, childrenOfServer } from './victims.ts';
 
-const AT_ONCE = 4;
+const CYCLES_AT_ONCE = 4;
 const CYCLE_MS = 180_000;
-const ENDED_MS = 60_000;
+const END_WITHIN_MS = 60_000;
 /** This limit is long, because recordings are encoded one after another. */
-const ENCODED_MS = 180_000;
+const ENCODE_WITHIN_MS = 180_000;
 const EVALUATIONS = 20;
 /**
  * The number of descriptors that may be open in addition to those at the beginning, for example for connections to the
@@ -41,16 +41,16 @@ export type Tally = Readonly<Record<string, number>>;
 
 export async function churn(options: ChurnOptions): Promise<Tally> {
   const run = new Churn(options);
-  const began = performance.now();
-  const freshDescriptors = await descriptorsOf(options.server);
+  const beganMs = performance.now();
+  const initialDescriptors = await descriptorCountOf(options.server);
   options.census?.begin();
   try {
     await run.all(planOf(options));
   } finally {
     await options.census?.end();
   }
-  const seconds = Math.round((performance.now() - began) / 1000);
-  await assertNothingLeft(options.server, freshDescriptors);
+  const seconds = Math.round((performance.now() - beganMs) / 1000);
+  await assertNothingLeft(options.server, initialDescriptors);
   return { cycles: options.cycles, ...run.tally(), seconds };
 }
 
@@ -80,7 +80,7 @@ class Churn {
         });
       }
     };
-    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    const ends = await Promise.allSettled(Array.from({ length: CYCLES_AT_ONCE }, work));
     await this.#up;
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
@@ -90,11 +90,11 @@ class Churn {
     const wasServerKilled = (): boolean => this.#kills > killsBefore;
     const session = await this.#create(cycle, wasServerKilled);
     if (!session) return;
-    let killed: Kill | undefined;
+    let actualKill: Kill | undefined;
     const killAfterDelay = async (): Promise<void> => {
       if (!cycle.kill || cycle.kill === 'starting') return;
       await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
-      killed = this.#kill(session.id, cycle.kill) ? cycle.kill : undefined;
+      actualKill = this.#kill(session.id, cycle.kill) ? cycle.kill : undefined;
     };
     const restartAfterDelay = async (): Promise<void> => {
       if (!cycle.restart) return;
@@ -107,9 +107,10 @@ class Churn {
       restartAfterDelay(),
     ]);
     if (restarted.status === 'rejected') throw restarted.reason;
-    if (driven.status === 'rejected' && !killed && !wasServerKilled() && cycle.kill !== 'starting') throw driven.reason;
+    if (driven.status === 'rejected' && !actualKill && !wasServerKilled() && cycle.kill !== 'starting')
+      throw driven.reason;
     await this.#up;
-    await this.#end(cycle, session, killed, wasServerKilled);
+    await this.#end(cycle, session, actualKill, wasServerKilled);
   }
 
   /** Creates a session. If there is no session to drive, counts the reason and returns undefined. */
@@ -117,9 +118,9 @@ class Churn {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
     const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
-    const created = server.api<CreatedSession>('POST', SESSIONS, { body });
-    const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
-    const [result, wasKilled] = await Promise.all([created.catch(() => undefined), killed]);
+    const creation = server.api<CreatedSession>('POST', SESSIONS, { body });
+    const killing = cycle.kill === 'starting' ? this.#killWhileStarting(name, creation) : Promise.resolve(false);
+    const [result, wasKilled] = await Promise.all([creation.catch(() => undefined), killing]);
     if (result?.status === 201) return result.body;
     assert.ok(wasKilled || wasServerKilled(), `a create failed without a kill: ${result?.status} ${result?.text}`);
     const row = await this.#retryAfterKill(() => this.#find(name));
@@ -127,9 +128,9 @@ class Churn {
     return undefined;
   }
 
-  async #killWhileStarting(name: string, created: Promise<unknown>): Promise<boolean> {
+  async #killWhileStarting(name: string, creation: Promise<unknown>): Promise<boolean> {
     let isSettled = false;
-    created.then(
+    creation.then(
       () => (isSettled = true),
       () => (isSettled = true),
     );
@@ -150,7 +151,7 @@ class Churn {
   /** Kills the process or processes of this kind. Returns whether there was one to kill. */
   #kill(session: string, kind: Kill): boolean {
     try {
-      const box = boxOf(this.#options.server, session);
+      const box = boxProcessesOf(this.#options.server, session);
       const victims = {
         starting: [],
         browser: [box.browser],
@@ -158,9 +159,9 @@ class Churn {
         bwrap: [box.bwrap],
         timeout: [box.leader],
       }[kind];
-      const killed = victims.filter(killIfRunning).length > 0;
-      if (killed) this.#count(`killed: ${kind}`);
-      return killed;
+      const wasKilled = victims.filter(killIfRunning).length > 0;
+      if (wasKilled) this.#count(`killed: ${kind}`);
+      return wasKilled;
     } catch {
       return false; // the box has already ended or has not started yet
     }
@@ -194,16 +195,16 @@ class Churn {
   async #end(
     cycle: Cycle,
     session: CreatedSession,
-    killed: Kill | undefined,
+    actualKill: Kill | undefined,
     wasServerKilled: () => boolean,
   ): Promise<void> {
     const { server } = this.#options;
-    const fatal = killed !== undefined && killed !== 'renderer';
+    const fatal = actualKill !== undefined && actualKill !== 'renderer';
     if (!fatal) await this.#retryAfterKill(() => this.#assertResponsive(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#retryAfterKill(() => this.#release(session));
-    const seen = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, ENDED_MS));
+    const seen = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, END_WITHIN_MS));
     const end = `${seen.status} ${seen.endReason}`;
-    const expected = new Set([
+    const expectedEnds = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
       // A client that had finished may have disconnected before the kill.
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
@@ -211,7 +212,7 @@ class Churn {
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
       ...((fatal || cycle.kill === 'starting') && wasServerKilled() ? ['ERROR service_restart'] : []),
     ]);
-    assert.ok(expected.has(end), `ended as ${end}; expected ${[...expected].join(' or ')}`);
+    assert.ok(expectedEnds.has(end), `ended as ${end}; expected ${[...expectedEnds].join(' or ')}`);
     this.#count(`ended: ${end}`);
   }
 
@@ -296,7 +297,7 @@ function ignoreNavigationError(error: unknown): string {
   throw error;
 }
 
-async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
+async function assertNothingLeft(server: TestServer, initialDescriptors: number): Promise<void> {
   // Create requests whose response was lost may have succeeded. Their sessions are still running, and are ended here.
   await assertOpenSessionsRespond(server);
   await releaseAll(server);
@@ -306,7 +307,7 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     left => left.length === 0,
   );
   // More warm browsers may be started in the meantime.
-  await server.waitUntilSettled(() => waiting(server));
+  await server.waitUntilSettled(() => warmBoxes(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(
     readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir),
@@ -314,29 +315,29 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     'no mount of the data folder remains',
   );
   // A warm browser may be started at any time.
-  const others = () => {
-    const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
-    return childrenOfServer(server).filter(({ pid }) => !leaders.includes(pid));
+  const otherChildren = () => {
+    const boxPids = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
+    return childrenOfServer(server).filter(({ pid }) => !boxPids.includes(pid));
   };
   await eventually(
     'the children of the server to end, once the recordings of all these sessions are encoded',
-    others,
+    otherChildren,
     children => children.length === 0,
-    ENCODED_MS,
+    ENCODE_WITHIN_MS,
   );
   // An open socket in the network namespace of a box would keep the namespace alive.
   await eventually(
     'the server to have closed what it opened for sessions',
-    () => descriptorsOf(server),
-    count => count <= freshDescriptors + DESCRIPTORS_SPARE,
+    () => descriptorCountOf(server),
+    count => count <= initialDescriptors + DESCRIPTORS_SPARE,
   );
 }
 
-const waiting = (server: TestServer): string[] =>
+const warmBoxes = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [] : [id]));
 
 const boxesOfSessions = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [id] : []));
 
 /** The number of descriptors that the server has open. */
-const descriptorsOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;
+const descriptorCountOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;

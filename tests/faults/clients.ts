@@ -8,7 +8,7 @@ import { withTimeLimit } from '../harness/until.ts';
 const FLOOD_AT_ONCE = 2_000;
 const CONNECT_MS = 60_000;
 /** Maximum time from the first message to the end of the connection, which is as long as a test may take. */
-const ENDED_MS = 480_000;
+const ENDED_WITHIN_MS = 480_000;
 
 export interface BusyClient {
   /** Resolves when the connection has closed. */
@@ -76,25 +76,25 @@ export async function startFloodingClient(session: CreatedSession): Promise<Busy
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
-  let received = 0;
-  const round = async (): Promise<void> => {
+  let responseCount = 0;
+  const sendBatches = async (): Promise<void> => {
     while (client.isOpen) {
       const asks = Array.from({ length: FLOOD_AT_ONCE }, async () => {
         const { error } = await client.ask('Runtime.evaluate', { expression: '1' }, String(sessionId));
-        if (!error) received += 1;
+        if (!error) responseCount += 1;
       });
       await Promise.all(asks);
     }
   };
-  round().catch(() => {});
-  return { ended: client.closed(ENDED_MS), responseCount: () => received };
+  sendBatches().catch(() => {});
+  return { ended: client.waitForClose(ENDED_WITHIN_MS), responseCount: () => responseCount };
 }
 
 /** A client that is attached and idle. */
 export async function startIdleClient(session: CreatedSession): Promise<BusyClient> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');
-  return { ended: client.closed(ENDED_MS) };
+  return { ended: client.waitForClose(ENDED_WITHIN_MS) };
 }
 
 export function contextOf(browser: Browser) {

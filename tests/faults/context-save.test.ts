@@ -26,7 +26,7 @@ const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
 const { plain } = sitesOf(pages);
 
-async function leave(id: string, mark: string): Promise<string> {
+async function createMarkedSession(id: string, mark: string): Promise<string> {
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
   await runOnPage(session.connectUrl, page => leaveMarks(page, plain, mark));
   return session.id;
@@ -35,7 +35,7 @@ async function leave(id: string, mark: string): Promise<string> {
 const objectsOf = (context: string): string[] =>
   filesUnder(join(server.dataDir, 'artifacts/objects')).filter(path => path.includes(`/${context}/`));
 
-const stagedNow = (): string[] => {
+const listStagingFolder = (): string[] => {
   try {
     return readdirSync(join(server.dataDir, 'contexts'));
   } catch {
@@ -45,30 +45,33 @@ const stagedNow = (): string[] => {
 
 test('if the server is killed during a save, the save is completed after the restart', async () => {
   const { id } = await createContext(server);
-  let before: string | undefined;
+  let previousCookie: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
-    const session = await leave(id, `k${round}`);
-    const releasing = server.release(session).catch(() => {}); // the server is killed meanwhile
+    const session = await createMarkedSession(id, `k${round}`);
+    const pendingRelease = server.release(session).catch(() => {}); // the server is killed meanwhile
     await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
     await server.restart();
-    await releasing;
+    await pendingRelease;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
     await waitForVersion(server, id, round + 1);
-    const told = (await contextEventsOf(server, session)).map(({ type }) => type);
-    assert.match(told.at(-1) ?? '', /^context\.saved(_partially)?$/);
+    const eventTypes = (await contextEventsOf(server, session)).map(({ type }) => type);
+    assert.match(eventTypes.at(-1) ?? '', /^context\.saved(_partially)?$/);
     const next = await server.createSession({ contextId: id });
     await runOnPage(next.connectUrl, async page => {
-      const found = (await findMarks(page, plain)).persistentCookie;
+      const foundCookie = (await findMarks(page, plain)).persistentCookie;
       // If the server was killed before the end of the session had begun, only the copy made during the session can be
       // saved. This copy has the cookies of the current round if enough time had passed since they were set, or
       // otherwise those that the session started with.
-      const isPartial = told.at(-1) === 'context.saved_partially';
-      assert.ok(found === `k${round}` || (isPartial && found === before), `found cookie ${found} after ${told.join()}`);
-      before = found;
+      const isPartial = eventTypes.at(-1) === 'context.saved_partially';
+      assert.ok(
+        foundCookie === `k${round}` || (isPartial && foundCookie === previousCookie),
+        `found cookie ${foundCookie} after ${eventTypes.join()}`,
+      );
+      previousCookie = foundCookie;
     });
   }
-  await eventually('the staging folder to be empty', stagedNow, left => left.length === 0);
+  await eventually('the staging folder to be empty', listStagingFolder, left => left.length === 0);
 });
 
 test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved when the store is up again', async () => {
@@ -84,16 +87,20 @@ test('while the object store is down, a create waits for the save of an expired 
   assert.equal((await s3Server.waitUntilEnded(session.id)).status, 'TIMED_OUT');
   const body = { contextId: id };
   let createResult: HttpResult<ErrorBody> | undefined;
-  const creating = s3Server.api('POST', '/v1/browsers/sessions', { body }).then(response => {
+  const pendingCreate = s3Server.api('POST', '/v1/browsers/sessions', { body }).then(response => {
     createResult = response;
   });
-  const refused = await eventually('the create to be refused', async () => {
+  const refusedResponse = await eventually('the create to be refused', async () => {
     if (!createResult) await s3Server.advance(1_000);
     return createResult;
   });
-  await creating;
-  assert.deepEqual([refused?.status, refused?.body.code], [409, 'context_in_use'], refused?.text);
-  assert.deepEqual(refused?.body.details, { sessionId: session.id, saving: true });
+  await pendingCreate;
+  assert.deepEqual(
+    [refusedResponse?.status, refusedResponse?.body.code],
+    [409, 'context_in_use'],
+    refusedResponse?.text,
+  );
+  assert.deepEqual(refusedResponse?.body.details, { sessionId: session.id, saving: true });
   assert.equal((await readContext(s3Server, id)).version, 0);
   await store.up();
   await eventually('the context to be saved', async () => {
@@ -110,11 +117,11 @@ test('while the object store is down, a create waits for the save of an expired 
 test('damaged bytes of the newest version are detected, and the previous version is used', async () => {
   const { id } = await createContext(server);
   for (const [index, mark] of ['old', 'new'].entries()) {
-    await server.release(await leave(id, mark));
+    await server.release(await createMarkedSession(id, mark));
     await waitForVersion(server, id, index + 1);
   }
-  const newest = (await readContext(server, id)).lastSessionId ?? '';
-  const archive = objectsOf(id).find(path => path.endsWith(`/${newest}`));
+  const newestSessionId = (await readContext(server, id)).lastSessionId ?? '';
+  const archive = objectsOf(id).find(path => path.endsWith(`/${newestSessionId}`));
   assert.ok(archive, objectsOf(id).join('\n'));
   const bytes = readFileSync(archive);
   bytes.writeUInt8(bytes.readUInt8(1000) ^ 1, 1000);
@@ -123,8 +130,8 @@ test('damaged bytes of the newest version are detected, and the previous version
   await runOnPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('old'));
   });
-  const told = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
-  assert.deepEqual(told, [
+  const contextEvents = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  assert.deepEqual(contextEvents, [
     ['context.version_skipped', 2],
     ['context.restored', 1],
   ]);
@@ -132,49 +139,53 @@ test('damaged bytes of the newest version are detected, and the previous version
 
 test('a profile that is too large is not saved, and the earlier version is kept', async () => {
   const { id } = await createContext(server);
-  await server.release(await leave(id, 'good'));
+  await server.release(await createMarkedSession(id, 'good'));
   await waitForVersion(server, id, 1);
-  const session = await leave(id, 'bad');
-  const planted = join(server.dataDir, 'sessions', session, 'box/profile/Default/IndexedDB');
-  mkdirSync(planted, { recursive: true });
-  symlinkSync('/etc/passwd', join(planted, 'link'));
-  writeFileSync(join(planted, 'huge'), '');
-  truncateSync(join(planted, 'huge'), 2 * 1024 ** 3);
+  const session = await createMarkedSession(id, 'bad');
+  const indexedDbFolder = join(server.dataDir, 'sessions', session, 'box/profile/Default/IndexedDB');
+  mkdirSync(indexedDbFolder, { recursive: true });
+  symlinkSync('/etc/passwd', join(indexedDbFolder, 'link'));
+  writeFileSync(join(indexedDbFolder, 'huge'), '');
+  truncateSync(join(indexedDbFolder, 'huge'), 2 * 1024 ** 3);
   await server.release(session);
-  const failed = await waitForContextEvent(server, session, 'context.save_failed');
-  assert.match(String(failed.detail.reason), /more than 1073741824 bytes/);
+  const failedEvent = await waitForContextEvent(server, session, 'context.save_failed');
+  assert.match(String(failedEvent.detail.reason), /more than 1073741824 bytes/);
   assert.equal((await readContext(server, id)).version, 1);
   const next = await server.createSession({ contextId: id });
   await runOnPage(next.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('good'));
   });
-  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+  await eventually('staging to be empty', listStagingFolder, left => left.length === 0);
 });
 
 test('contexts are stored encrypted, and their bytes are deleted with them', async () => {
   const { id } = await createContext(server);
-  await server.release(await leave(id, 'a-mark-that-is-nowhere-else'));
+  await server.release(await createMarkedSession(id, 'a-mark-that-is-nowhere-else'));
   await waitForVersion(server, id, 1);
-  const stored = objectsOf(id);
-  assert.equal(stored.length, 2, 'an archive and cookies');
-  const kept = stored.map(path => [path, readFileSync(path)] as const);
-  for (const [path, bytes] of kept) assert.ok(!bytes.includes('a-mark-that-is-nowhere-else'), path);
-  const running = await leave(id, 'too late');
+  const objectPaths = objectsOf(id);
+  assert.equal(objectPaths.length, 2, 'an archive and cookies');
+  const objectContents = objectPaths.map(path => [path, readFileSync(path)] as const);
+  for (const [path, bytes] of objectContents) assert.ok(!bytes.includes('a-mark-that-is-nowhere-else'), path);
+  const runningSessionId = await createMarkedSession(id, 'too late');
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
   await eventually(
     'the objects to be gone',
     () => objectsOf(id),
     left => left.length === 0,
   );
-  await server.release(running);
-  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+  await server.release(runningSessionId);
+  await eventually('staging to be empty', listStagingFolder, left => left.length === 0);
   assert.deepEqual(objectsOf(id), [], 'the save of a session of the deleted context was discarded');
-  for (const [path, bytes] of kept) {
+  for (const [path, bytes] of objectContents) {
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, bytes);
   }
-  const refused = await server.api('POST', '/v1/browsers/sessions', { body: { contextId: id } });
-  assert.equal(refused.body.code, 'unknown_context', 'restored bytes cannot be used, because their key was deleted');
-  const listed = await server.api<Context[]>('GET', '/v1/browsers/contexts');
-  assert.ok(!listed.body.some(context => context.id === id));
+  const refusedResponse = await server.api('POST', '/v1/browsers/sessions', { body: { contextId: id } });
+  assert.equal(
+    refusedResponse.body.code,
+    'unknown_context',
+    'restored bytes cannot be used, because their key was deleted',
+  );
+  const listResponse = await server.api<Context[]>('GET', '/v1/browsers/contexts');
+  assert.ok(!listResponse.body.some(context => context.id === id));
 });

@@ -13,9 +13,9 @@ import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, assertOpenSessionsRespond, releaseAll } from './aftermath.ts';
 import { connectPlaywright, firstPage, isResponsive, startFloodingClient } from './clients.ts';
-import { boxOf, isGone, kill, postgresOf } from './victims.ts';
+import { boxProcessesOf, isGone, kill, postgresOf } from './victims.ts';
 
-const RECOVERED_MS = 120_000;
+const RECOVERED_WITHIN_MS = 120_000;
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '8' } });
@@ -27,12 +27,12 @@ afterEach(async () => {
 const waitForReadiness = (ready: boolean) =>
   eventually(
     `the server to be ${ready ? 'ready' : 'not ready'}`,
-    () => server.operator('/readyz').then(({ status }) => status),
+    () => server.fetchFromOperator('/readyz').then(({ status }) => status),
     status => status === (ready ? 200 : 503),
-    RECOVERED_MS,
+    RECOVERED_WITHIN_MS,
   );
 
-function postgres() {
+function runningPostgres() {
   const found = postgresOf(server);
   assert.ok(found, 'PostgreSQL runs');
   return found;
@@ -58,12 +58,12 @@ function stopIfIdle(pid: number): boolean {
  * sessions. The server's view of the database may be slightly outdated, and work in progress may still end a session.
  */
 const waitUntilSessionsRespond = async (): Promise<readonly string[]> => {
-  const running = await eventually(
+  const openSessionIds = await eventually(
     'every open session to be running and to answer',
     () => assertOpenSessionsRespond(server).catch(String),
     Array.isArray,
   );
-  return Array.isArray(running) ? running : [];
+  return Array.isArray(openSessionIds) ? openSessionIds : [];
 };
 
 /**
@@ -71,7 +71,7 @@ const waitUntilSessionsRespond = async (): Promise<readonly string[]> => {
  * PostgreSQL processes exit when their postmaster is gone.
  */
 async function withoutDatabase(work: () => Promise<void>): Promise<void> {
-  const { postmaster } = postgres();
+  const { postmaster } = runningPostgres();
   const version = join(server.dataDir, 'pg/PG_VERSION');
   chmodSync(version, 0o000);
   kill(postmaster);
@@ -87,30 +87,33 @@ async function withoutDatabase(work: () => Promise<void>): Promise<void> {
 
 test('CDP traffic and sessions continue when the postmaster is killed under load, and the API recovers', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const other = await server.createSession();
+  const otherSession = await server.createSession();
   const flood = await startFloodingClient(session);
-  const browser = await connectPlaywright(other);
+  const browser = await connectPlaywright(otherSession);
   const page = firstPage(browser);
   await page.goto(`${pages.url}/`);
   await withoutDatabase(async () => {
-    const before = flood.responseCount();
-    await eventually('thousands of CDP responses without a database', () => flood.responseCount() > before + 4_000);
+    const countBefore = flood.responseCount();
+    await eventually(
+      'thousands of CDP responses without a database',
+      () => flood.responseCount() > countBefore + 4_000,
+    );
     await page.goto(`${pages.url}/next`);
     assert.equal(await page.title(), 'Next');
-    const refused = await server.api('POST', '/v1/browsers/sessions', { body: {} });
-    assert.equal(refused.status, 503, refused.text);
-    assert.match(refused.body.message, /database/);
-    assert.ok(refused.body.requestId);
+    const refusedResponse = await server.api('POST', '/v1/browsers/sessions', { body: {} });
+    assert.equal(refusedResponse.status, 503, refusedResponse.text);
+    assert.match(refusedResponse.body.message, /database/);
+    assert.ok(refusedResponse.body.requestId);
     assert.equal((await sendRequest(`${server.url}/healthz`, {})).status, 200);
   });
-  assert.deepEqual((await waitUntilSessionsRespond()).toSorted(), [session.id, other.id].sort());
+  assert.deepEqual((await waitUntilSessionsRespond()).toSorted(), [session.id, otherSession.id].sort());
   await page.goto(`${pages.url}/`);
   assert.equal(await page.title(), 'Home');
   await browser.close();
-  await assertEnded(server, other.id, 'COMPLETED', 'client_disconnected');
-  const fresh = await server.createSession({ keepAlive: true });
-  assert.ok(await isResponsive(fresh));
-  await server.release(fresh.id);
+  await assertEnded(server, otherSession.id, 'COMPLETED', 'client_disconnected');
+  const newSession = await server.createSession({ keepAlive: true });
+  assert.ok(await isResponsive(newSession));
+  await server.release(newSession.id);
   await server.release(session.id);
   await flood.ended;
   await server.waitUntilSettled();
@@ -119,23 +122,23 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
 test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under load, and PostgreSQL restarts by itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const flood = await startFloodingClient(session);
-  const reading = new AbortController();
+  const readAbort = new AbortController();
   const statuses = new Set<number>();
   const reads = (async () => {
-    while (!reading.signal.aborted)
+    while (!readAbort.signal.aborted)
       statuses.add((await server.api('GET', `/v1/browsers/sessions/${session.id}`)).status);
   })();
   await eventually('a read to be answered', () => statuses.has(200));
-  const { postmaster, backends, checkpointer } = postgres();
+  const { postmaster, backends, checkpointer } = runningPostgres();
   assert.ok(backends.some(killIfRunning), 'a connection is open');
   // PostgreSQL ends all other processes before it restarts.
   await eventually('PostgreSQL to be running again', () => {
     const found = postgresOf(server);
     return found?.checkpointer !== undefined && found.checkpointer !== checkpointer && found.backends.length > 0;
   });
-  reading.abort();
+  readAbort.abort();
   await reads;
-  assert.equal(postgres().postmaster, postmaster, 'PostgreSQL restarts its processes by itself');
+  assert.equal(runningPostgres().postmaster, postmaster, 'PostgreSQL restarts its processes by itself');
   await waitForReadiness(true);
   assert.ok(
     [...statuses].every(status => status === 200 || status >= 500),
@@ -149,12 +152,16 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
 
 test('a suspended PostgreSQL process is killed and does not block the restart when PostgreSQL is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
-  assert.ok(stuck);
-  kill(postgres().postmaster);
+  const suspendedPid = await eventually(
+    'an idle process to stop',
+    () => runningPostgres().backends.find(stopIfIdle),
+    Boolean,
+  );
+  assert.ok(suspendedPid);
+  kill(runningPostgres().postmaster);
   await waitForReadiness(false);
   await waitForReadiness(true);
-  assert.ok(isGone(stuck));
+  assert.ok(isGone(suspendedPid));
   assert.deepEqual(await waitUntilSessionsRespond(), [session.id]);
   assert.ok(await isResponsive(session));
   await server.release(session.id);
@@ -162,57 +169,57 @@ test('a suspended PostgreSQL process is killed and does not block the restart wh
 });
 
 test('changes to sessions during a database outage are written to their rows afterwards', async () => {
-  const crashing = await server.createSession({ keepAlive: true });
-  const leaving = await server.createSession();
-  const coming = await server.createSession();
-  const released = await server.createSession({ keepAlive: true });
+  const crashingSession = await server.createSession({ keepAlive: true });
+  const leavingSession = await server.createSession();
+  const remainingSession = await server.createSession();
+  const releasedSession = await server.createSession({ keepAlive: true });
   const release = () =>
-    server.api('POST', `/v1/browsers/sessions/${released.id}`, { body: { status: 'REQUEST_RELEASE' } });
-  const leaver = await CdpClient.connect(leaving.connectUrl);
-  const remainingClient = await CdpClient.connect(coming.connectUrl);
-  const watcher = await CdpClient.connect(crashing.connectUrl);
+    server.api('POST', `/v1/browsers/sessions/${releasedSession.id}`, { body: { status: 'REQUEST_RELEASE' } });
+  const leavingClient = await CdpClient.connect(leavingSession.connectUrl);
+  const remainingClient = await CdpClient.connect(remainingSession.connectUrl);
+  const watchingClient = await CdpClient.connect(crashingSession.connectUrl);
   await withoutDatabase(async () => {
-    const { browser } = boxOf(server, crashing.id);
+    const { browser } = boxProcessesOf(server, crashingSession.id);
     kill(browser);
     await eventually('the browser to be gone', () => isGone(browser));
-    await leaver.close();
+    await leavingClient.close();
     const { status } = await release();
     assert.ok(status >= 500, `a release that was not stored was confirmed: ${status}`);
   });
-  assert.equal((await watcher.closed()).code, 4002);
-  await assertEnded(server, crashing.id, 'ERROR', 'crashed');
-  await assertEnded(server, leaving.id, 'COMPLETED', 'client_disconnected');
+  assert.equal((await watchingClient.waitForClose()).code, 4002);
+  await assertEnded(server, crashingSession.id, 'ERROR', 'crashed');
+  await assertEnded(server, leavingSession.id, 'COMPLETED', 'client_disconnected');
   assert.ok(remainingClient.isOpen);
-  assert.equal((await server.read(coming.id)).status, 'RUNNING');
+  assert.equal((await server.read(remainingSession.id)).status, 'RUNNING');
   // The refused release had no effect, or was carried out later. In both cases it is correct to repeat it.
   await eventually('the release to be accepted', async () => (await release()).status < 500);
-  await assertEnded(server, released.id, 'COMPLETED', 'released');
+  await assertEnded(server, releasedSession.id, 'COMPLETED', 'released');
   await remainingClient.close();
-  await assertEnded(server, coming.id, 'COMPLETED', 'client_disconnected');
+  await assertEnded(server, remainingSession.id, 'COMPLETED', 'client_disconnected');
   await server.waitUntilSettled();
 });
 
 for (const afterMs of [5, 200])
   test(`every row is correct after PostgreSQL is killed ${afterMs} ms after creates and releases were sent`, async () => {
-    const going = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
-    const asked = [
+    const sessions = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
+    const requests = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),
-      ...going.map(({ id }) =>
+      ...sessions.map(({ id }) =>
         server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
       ),
     ];
     await new Promise(resolve => setTimeout(resolve, afterMs));
-    const { postmaster } = postgres();
+    const { postmaster } = runningPostgres();
     kill(postmaster);
-    const responses = await withTimeLimit('every answer', Promise.all(asked), 60_000);
+    const responses = await withTimeLimit('every answer', Promise.all(requests), 60_000);
     for (const { status } of responses) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
     await eventually('a new postmaster to be running', () => {
       const found = postgresOf(server);
       return found !== undefined && found.postmaster !== postmaster && found.backends.length > 0;
     });
     await waitForReadiness(true);
-    const running = await waitUntilSessionsRespond();
-    await server.waitUntilSettled(running);
+    const openSessionIds = await waitUntilSessionsRespond();
+    await server.waitUntilSettled(openSessionIds);
     await releaseAll(server);
     await server.waitUntilSettled();
   });

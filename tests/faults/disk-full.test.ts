@@ -21,7 +21,7 @@ import type { DownloadPage } from '../../contract/files.ts';
 import type { Readiness } from '../../contract/service.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
@@ -74,7 +74,7 @@ afterEach(async () => {
   leaveFree(DISK_BYTES);
   await eventually(
     'the server to be ready',
-    () => server.operator('/readyz').then(({ status }) => status === 200),
+    () => server.fetchFromOperator('/readyz').then(({ status }) => status === 200),
     Boolean,
     60_000,
   );
@@ -90,7 +90,7 @@ function run(command: string, ...args: readonly string[]): void {
  * Whether a repeated release was refused with 409. The first request may have released the session although the request
  * failed.
  */
-const isOver = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
+const isReleaseConflict = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
 const freeBytes = (): number => {
   const { bavail, bsize } = statfsSync(folder);
@@ -100,10 +100,10 @@ const freeBytes = (): number => {
 /** Fills the disk or frees space until about this much is free. */
 function leaveFree(bytes: number): void {
   ftruncateSync(ballast, 0);
-  fillUpTo(bytes);
+  fillUntilFree(bytes);
 }
 
-function fillUpTo(bytes: number): void {
+function fillUntilFree(bytes: number): void {
   const part = Buffer.alloc(MIB, 1);
   let { size } = fstatSync(ballast);
   try {
@@ -123,9 +123,9 @@ test('creates are refused with a capacity error when disk space is low, and runn
   const { status, headers, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
   assert.deepEqual([status, body.code], [503, 'capacity']);
   assert.match(body.message, /disk/);
-  const { freeBytes: told } = Object(Object(body.details).disk);
+  const { freeBytes: reportedFreeBytes } = Object(Object(body.details).disk);
   // The browser and the database may have freed some space since `leaveFree`.
-  assert.ok(Number(told) < 2 * NEARLY_FULL_BYTES, String(told));
+  assert.ok(Number(reportedFreeBytes) < 2 * NEARLY_FULL_BYTES, String(reportedFreeBytes));
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) > 0);
   assert.deepEqual(
@@ -148,12 +148,12 @@ test('creates are refused when the disk has few inodes left, and are accepted ag
   const { files, ffree } = statfsSync(folder);
   run('mount', '-o', `remount,nr_inodes=${files - ffree + FEW_INODES}`, folder);
   const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
-  const ready = await server.operator<Readiness>('/readyz');
+  const readinessResponse = await server.fetchFromOperator<Readiness>('/readyz');
   run('mount', '-o', `remount,nr_inodes=${files}`, folder);
   assert.deepEqual([status, body.code], [503, 'capacity']);
   assert.match(body.message, /almost no inodes left \(\d+ free\)/);
-  const disk = ready.body.checks.find(({ name }) => name === 'disk');
-  assert.deepEqual([ready.status, disk?.ok], [503, false]);
+  const disk = readinessResponse.body.checks.find(({ name }) => name === 'disk');
+  assert.deepEqual([readinessResponse.status, disk?.ok], [503, false]);
   assert.match(disk?.detail ?? '', /inodes free/);
   const session = await server.createSession({ keepAlive: true });
   assert.ok(await isResponsive(session));
@@ -161,7 +161,7 @@ test('creates are refused when the disk has few inodes left, and are accepted ag
 
 test('on a full disk, creates are refused and sessions can be used; releases take effect once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const other = await server.createSession({ keepAlive: true });
+  const otherSession = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   leaveFree(0);
   for (let times = 0; times < 20; times++) {
@@ -169,14 +169,15 @@ test('on a full disk, creates are refused and sessions can be used; releases tak
     assert.deepEqual([status, body.code], [503, 'capacity']);
   }
   assert.equal(await firstPage(browser).evaluate('6 * 7'), 42);
-  const released = await server.api('POST', `/v1/browsers/sessions/${other.id}`, {
+  const releaseResponse = await server.api('POST', `/v1/browsers/sessions/${otherSession.id}`, {
     body: { status: 'REQUEST_RELEASE' },
   });
-  assert.ok(released.status === 200 || released.status >= 500, released.text);
+  assert.ok(releaseResponse.status === 200 || releaseResponse.status >= 500, releaseResponse.text);
   leaveFree(DISK_BYTES);
   // The release is stored if the database has space left in its files. Otherwise the caller gets an error and repeats
   // the release.
-  if (released.status !== 200) await eventually('the release', () => server.release(other.id).then(() => true, isOver));
+  if (releaseResponse.status !== 200)
+    await eventually('the release', () => server.release(otherSession.id).then(() => true, isReleaseConflict));
   await eventually(
     'only the other session to be open',
     () => assertOpenSessionsRespond(server).then(ids => ids.join(), String),
@@ -195,12 +196,12 @@ test('a download that fills the disk fails, but its session continues and can do
   // One download declares its size, and the other continues until nothing more can be written.
   for (const name of ['huge', 'endless']) {
     await page.click(`#${name}`);
-    const told = () => eventsOf(server, session.id, 'download.failed');
-    const failed = await eventually(`${name} to fail`, told, events =>
+    const readFailedEvents = () => listEvents(server, session.id, 'download.failed');
+    const failedEvents = await eventually(`${name} to fail`, readFailedEvents, events =>
       events.some(({ detail }) => detail.filename === `${name}.bin`),
     );
-    const own = failed.find(({ detail }) => detail.filename === `${name}.bin`);
-    assert.equal(own?.detail.reason, 'the disk is full', name);
+    const failedEvent = failedEvents.find(({ detail }) => detail.filename === `${name}.bin`);
+    assert.equal(failedEvent?.detail.reason, 'the disk is full', name);
     assert.equal(await page.evaluate('6 * 7'), 42);
   }
   leaveFree(DISK_BYTES);
@@ -222,7 +223,7 @@ test('a session continues when the server is killed and restarted on a nearly fu
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);
   await server.start('serving');
-  const { status, body } = await server.operator<Readiness>('/readyz');
+  const { status, body } = await server.fetchFromOperator<Readiness>('/readyz');
   assert.deepEqual([status, body.checks.filter(({ ok }) => !ok).map(({ name }) => name)], [503, ['disk']]);
   assert.ok(await isResponsive(session));
   await server.waitUntilSettled([session.id]);
@@ -233,9 +234,9 @@ test('a start without any disk space fails with the reason, and a later start ke
   await server.kill();
   leaveFree(0);
   // The running browser and database free some space from time to time.
-  const filling = setInterval(() => fillUpTo(0), REFILL_MS);
+  const fillTimer = setInterval(() => fillUntilFree(0), REFILL_MS);
   // The log of PostgreSQL may end within this text, because it is on the full disk.
-  await assert.rejects(server.start(), /No space left|ENOSPC/).finally(() => clearInterval(filling));
+  await assert.rejects(server.start(), /No space left|ENOSPC/).finally(() => clearInterval(fillTimer));
   leaveFree(DISK_BYTES);
   await server.start();
   assert.equal((await server.read(session.id)).status, 'RUNNING');

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { speakingExtension } from '../harness/extensions.ts';
+import { messagingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -26,19 +26,19 @@ after(() => sockets.map(socket => socket.destroy()));
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 /** An extension large enough for its upload to be interrupted in the middle. */
-const large = (name: string): Buffer =>
-  speakingExtension(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
+const extensionWithLargeFile = (name: string): Buffer =>
+  messagingExtension(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
 
 const filesIn = (folder: string): string[] => filesUnder(join(server.dataDir, folder)).map(path => basename(path));
 
 /** The stored files of extensions, by checksum. */
-const kept = (): string[] =>
+const storedChecksums = (): string[] =>
   filesIn('artifacts')
     .filter(name => /^[0-9a-f]{64}$/.test(name))
     .sort();
 
 /** Sends the first bytes of an upload and ignores the response. */
-async function begin(bytes: Buffer, count: number): Promise<void> {
+async function beginUpload(bytes: Buffer, count: number): Promise<void> {
   const { body, headers = {} } = await uploadRequest('extension.zip', bytes);
   assert.ok(Buffer.isBuffer(body));
   const { hostname, port } = new URL(server.url);
@@ -71,14 +71,14 @@ async function readLoadedExtensions({
 }
 
 test('no file is stored if the server is killed during an upload, and the same upload is accepted afterwards', async () => {
-  const bytes = large('half');
-  await begin(bytes, 300_000);
+  const bytes = extensionWithLargeFile('half');
+  await beginUpload(bytes, 300_000);
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
   await server.restart();
-  assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), kept()], [[], [], []]);
+  assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), storedChecksums()], [[], [], []]);
   const { id, name } = await uploadExtension(bytes);
   assert.equal(name, 'half');
-  assert.deepEqual(kept(), [sha256(bytes)]);
+  assert.deepEqual(storedChecksums(), [sha256(bytes)]);
   const session = await server.createSession({ extensionIds: [id] });
   assert.deepEqual(await readLoadedExtensions(session), ['half']);
   await server.release(session.id);
@@ -86,23 +86,29 @@ test('no file is stored if the server is killed during an upload, and the same u
 
 test('at most one file is stored if the server is killed after the last byte of an upload, and the next upload uses this file', async () => {
   for (const waitMs of [0, 30]) {
-    const bytes = large(`whole${waitMs}`);
-    const before = kept();
-    await begin(bytes, Number.POSITIVE_INFINITY);
-    await eventually('the upload to begin', () => filesIn('incoming').length > 0 || kept().length > before.length);
+    const bytes = extensionWithLargeFile(`whole${waitMs}`);
+    const checksumsBefore = storedChecksums();
+    await beginUpload(bytes, Number.POSITIVE_INFINITY);
+    await eventually(
+      'the upload to begin',
+      () => filesIn('incoming').length > 0 || storedChecksums().length > checksumsBefore.length,
+    );
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.restart();
     assert.deepEqual([filesIn('incoming'), filesIn('unpacking')], [[], []]);
-    const both = [...before, sha256(bytes)].sort();
-    assert.ok([String(before), String(both)].includes(String(kept())), `after ${waitMs} ms`);
+    const checksumsAfter = [...checksumsBefore, sha256(bytes)].sort();
+    assert.ok(
+      [String(checksumsBefore), String(checksumsAfter)].includes(String(storedChecksums())),
+      `after ${waitMs} ms`,
+    );
     const { id } = await uploadExtension(bytes);
-    assert.deepEqual(kept(), both);
+    assert.deepEqual(storedChecksums(), checksumsAfter);
     assert.equal((await server.api('DELETE', `${EXTENSIONS}/${id}`)).status, 204);
   }
 });
 
 /** The folders of unpacked extensions in all boxes. */
-const placed = (): string[] => {
+const unpackedFolders = (): string[] => {
   const boxes = join(server.dataDir, 'sessions');
   return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
 };
@@ -116,47 +122,47 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const FILES = 2_000;
+const FILE_COUNT = 2_000;
 /** A large extension, so that the server can be killed while unpacking. */
-const largeExtension = (name: string): Buffer =>
-  speakingExtension(
+const extensionWithManyFiles = (name: string): Buffer =>
+  messagingExtension(
     name,
     {},
-    Array.from({ length: FILES }, (_, at) => ({ name: `files/${at}`, bytes: 'x', method: 0 })),
+    Array.from({ length: FILE_COUNT }, (_, at) => ({ name: `files/${at}`, bytes: 'x', method: 0 })),
   );
 
 for (const [when, make, waitMs] of [
-  ['while an extension of a session is unpacked', largeExtension, 0],
-  ['around the time at which the extensions of a session are loaded', speakingExtension, 40],
+  ['while an extension of a session is unpacked', extensionWithManyFiles, 0],
+  ['around the time at which the extensions of a session are loaded', messagingExtension, 40],
 ] as const)
   test(`a session has all its extensions or has ended if the server is killed ${when}`, async () => {
     const extensionIds = [
       (await uploadExtension(make('one'))).id,
-      (await uploadExtension(speakingExtension('two'))).id,
+      (await uploadExtension(messagingExtension('two'))).id,
     ];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
     const result = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
-    await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
+    await until('extensions to be unpacked', () => (unpackedFolders().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.kill();
-    const isPartlyUnpacked = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILES;
+    const isPartlyUnpacked = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILE_COUNT;
     await server.start();
-    const told = await result;
+    const firstResponse = await result;
     const open = await openSessions(server);
     assert.ok(open.length <= 1);
-    const again = await server.api<Session>('POST', SESSIONS, { body, headers });
-    assert.equal(again.status, 201, again.text);
-    const { id, status, endReason } = await server.read(again.body.id);
-    if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
+    const repeatedResponse = await server.api<Session>('POST', SESSIONS, { body, headers });
+    assert.equal(repeatedResponse.status, 201, repeatedResponse.text);
+    const { id, status, endReason } = await server.read(repeatedResponse.body.id);
+    if (firstResponse?.status === 201) assert.deepEqual([firstResponse.body.id, status], [id, 'RUNNING']);
     if (open[0]) assert.equal(open[0].id, id);
-    if (make === largeExtension && isPartlyUnpacked) assert.equal(status, 'ERROR', 'unpacking was cut off');
+    if (make === extensionWithManyFiles && isPartlyUnpacked) assert.equal(status, 'ERROR', 'unpacking was cut off');
     if (status === 'RUNNING') {
-      assert.deepEqual(await readLoadedExtensions(again.body), ['one', 'two']);
+      assert.deepEqual(await readLoadedExtensions(repeatedResponse.body), ['one', 'two']);
       await server.release(id);
     } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
     await server.waitUntilSettled();
-    assert.deepEqual(placed(), []);
+    assert.deepEqual(unpackedFolders(), []);
   });
 
 /** Polls frequently, because the awaited state does not last long. */

@@ -13,18 +13,18 @@ import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
-import { wholeDownloads } from '../harness/whole-downloads.ts';
+import { completeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
 /** Long enough for retries, which use exponential backoff of at most a minute. */
-const STORED_MS = 180_000;
+const STORED_WITHIN_MS = 180_000;
 const BYTES = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const open: ServerResponse[] = [];
+const openResponses: ServerResponse[] = [];
 
 const pages = await openPages({
   '/files': '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=gated href=/gated>gated</a>',
@@ -32,7 +32,7 @@ const pages = await openPages({
   '/gated': (_, response) => {
     response.writeHead(200, { ...attachment('gated.bin'), 'content-length': String(BYTES.length) });
     response.write(BYTES.subarray(0, 200_000));
-    open.push(response);
+    openResponses.push(response);
   },
 });
 const server = await startServer({ pages, clock: 'test', env: { BERTH_ADOPT_GRACE: '600' } });
@@ -41,12 +41,16 @@ function attachment(name: string): Record<string, string> {
   return { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename=${name}` };
 }
 
-const listed = async (on: TestServer, session: string, count: number): Promise<readonly Download[]> => {
+const waitForDownloads = async (
+  testServer: TestServer,
+  session: string,
+  count: number,
+): Promise<readonly Download[]> => {
   const path = `/v1/browsers/downloads?sessionId=${session}`;
-  const look = async () => (await on.api<DownloadPage>('GET', path)).body;
+  const look = async () => (await testServer.api<DownloadPage>('GET', path)).body;
   return (await eventually(`${count} downloads`, look, ({ total }) => total === count)).downloads;
 };
-const click = async (url: string, ...links: readonly string[]): Promise<void> => {
+const clickLinks = async (url: string, ...links: readonly string[]): Promise<void> => {
   const browser = await chromium.connectOverCDP(url);
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(`${pages.a}/files`);
@@ -54,10 +58,10 @@ const click = async (url: string, ...links: readonly string[]): Promise<void> =>
   await browser.close();
 };
 /** The complete files in the browser's own download folder. */
-const wholeIn = (session: string): string[] => wholeDownloads(folderOf(session));
-const folderOf = (session: string): string =>
+const wholeFilesIn = (session: string): string[] => completeDownloads(downloadFolderOf(session));
+const downloadFolderOf = (session: string): string =>
   join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
-const digestOfDownload = async (download: Download | undefined): Promise<string> =>
+const fetchDigest = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
 describe('a server that is killed', () => {
@@ -66,9 +70,9 @@ describe('a server that is killed', () => {
 
   it('a killed server keeps downloads that completed before or during the outage, and never lists interrupted ones', async () => {
     const session = await server.createSession({ keepAlive: true });
-    await click(session.connectUrl, '#whole', '#gated');
-    await listed(server, session.id, 1);
-    await eventually('the gated download to begin', () => open.length === 1);
+    await clickLinks(session.connectUrl, '#whole', '#gated');
+    await waitForDownloads(server, session.id, 1);
+    await eventually('the gated download to begin', () => openResponses.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
     // The page starts a download once it can no longer connect, because the server is then down.
@@ -81,50 +85,50 @@ describe('a server that is killed', () => {
       })()`,
     );
     await server.kill();
-    await eventually('the download that completes during the outage', () => wholeIn(session.id).length === 2);
+    await eventually('the download that completes during the outage', () => wholeFilesIn(session.id).length === 2);
     await server.start();
     await browser.close();
-    const downloads = await listed(server, session.id, 2);
+    const downloads = await waitForDownloads(server, session.id, 2);
     assert.deepEqual(downloads.map(({ filename }) => filename).sort(), ['download', 'whole.bin']);
-    assert.equal(await digestOfDownload(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
-    const nameless = downloads.find(({ filename }) => filename === 'download');
-    assert.equal(await digestOfDownload(nameless), sha256(Buffer.from('made meanwhile')));
-    open.pop()?.end();
+    assert.equal(await fetchDigest(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
+    const namelessDownload = downloads.find(({ filename }) => filename === 'download');
+    assert.equal(await fetchDigest(namelessDownload), sha256(Buffer.from('made meanwhile')));
+    openResponses.pop()?.end();
     await server.release(session.id);
-    const failed = await eventsOf(server, session.id, 'download.failed');
+    const failedEvents = await listEvents(server, session.id, 'download.failed');
     assert.deepEqual(
-      failed.map(({ detail }) => detail.filename),
+      failedEvents.map(({ detail }) => detail.filename),
       ['gated.bin'],
     );
-    assert.equal((await listed(server, session.id, 2)).length, 2);
+    assert.equal((await waitForDownloads(server, session.id, 2)).length, 2);
   });
 
   it('a killed server keeps exactly one copy of a download, even if it is killed while storing the file', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
-      await click(session.connectUrl, '#whole');
+      await clickLinks(session.connectUrl, '#whole');
       // Waits until the download is complete in the box. Its bytes pass through the server, so a restart would
       // interrupt it.
-      await eventually('the file to be complete in the box', () => wholeIn(session.id).length === round + 1);
+      await eventually('the file to be complete in the box', () => wholeFilesIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
-      const downloads = await listed(server, session.id, round + 1);
-      for (const download of downloads) assert.equal(await digestOfDownload(download), sha256(BYTES));
+      const downloads = await waitForDownloads(server, session.id, round + 1);
+      for (const download of downloads) assert.equal(await fetchDigest(download), sha256(BYTES));
     }
     await server.release(session.id);
-    assert.equal((await listed(server, session.id, 3)).length, 3);
+    assert.equal((await waitForDownloads(server, session.id, 3)).length, 3);
     await eventually('the outbox to be empty', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
   });
 
   it('a killed server does not treat a file as complete after the restart while its partial file exists', async () => {
     const session = await server.createSession({ keepAlive: true });
-    await click(session.connectUrl, '#whole');
-    const [first] = await listed(server, session.id, 1);
-    const [name = ''] = wholeIn(session.id);
+    await clickLinks(session.connectUrl, '#whole');
+    const [first] = await waitForDownloads(server, session.id, 1);
+    const [name = ''] = wholeFilesIn(session.id);
     await server.kill();
     // For a moment, Chromium has an empty file with the final name beside the partial file, which it then renames over
     // the empty one. Creates both files for two downloads.
-    const pathOf = (guid: string): string => join(folderOf(session.id), guid);
+    const pathOf = (guid: string): string => join(downloadFolderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [completedGuid = '', partialGuid = ''] = [0, 1].map(() => randomUUID());
     for (const guid of [completedGuid, partialGuid])
@@ -140,9 +144,9 @@ describe('a server that is killed', () => {
     await server.advance(1_000);
     await server.advance(1_000);
     renameSync(`${pathOf(completedGuid)}.crdownload`, pathOf(completedGuid));
-    const taken = (await listed(server, session.id, 2)).filter(({ id }) => id !== first?.id);
+    const newDownloads = (await waitForDownloads(server, session.id, 2)).filter(({ id }) => id !== first?.id);
     assert.deepEqual(
-      taken.map(({ checksum }) => checksum),
+      newDownloads.map(({ checksum }) => checksum),
       [sha256(BYTES)],
     );
     await server.release(session.id);
@@ -151,17 +155,17 @@ describe('a server that is killed', () => {
       () => readdirSync(join(server.dataDir, 'staging/downloads')),
       isEmpty,
     );
-    assert.equal((await listed(server, session.id, 2)).length, 2);
+    assert.equal((await waitForDownloads(server, session.id, 2)).length, 2);
   });
 
   it('a killed server does not restore a deleted download after the restart or at the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
-    await click(session.connectUrl, '#whole');
-    const [download] = await listed(server, session.id, 1);
+    await clickLinks(session.connectUrl, '#whole');
+    const [download] = await waitForDownloads(server, session.id, 1);
     assert.equal((await server.api('DELETE', `/v1/browsers/downloads/${download?.id}`)).status, 204);
     await server.restart();
-    await click(session.connectUrl, '#whole');
-    const [second, ...more] = await listed(server, session.id, 1);
+    await clickLinks(session.connectUrl, '#whole');
+    const [second, ...more] = await waitForDownloads(server, session.id, 1);
     assert.deepEqual([second?.filename, more], ['whole.bin', []]);
     await server.release(session.id);
     await eventually(
@@ -170,7 +174,7 @@ describe('a server that is killed', () => {
       isEmpty,
     );
     assert.deepEqual(
-      (await listed(server, session.id, 1)).map(({ id }) => id),
+      (await waitForDownloads(server, session.id, 1)).map(({ id }) => id),
       [second?.id],
     );
   });
@@ -187,15 +191,15 @@ describe('a server that is killed', () => {
         `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,
     );
     socket.write(body.subarray(0, 300_000));
-    const incoming = join(server.dataDir, 'incoming');
-    await eventually('the upload to begin', () => !isEmpty(filesUnder(incoming)));
+    const incomingFolder = join(server.dataDir, 'incoming');
+    await eventually('the upload to begin', () => !isEmpty(filesUnder(incomingFolder)));
     await server.restart();
     socket.destroy();
-    assert.deepEqual(filesUnder(incoming), []);
+    assert.deepEqual(filesUnder(incomingFolder), []);
     assert.deepEqual((await server.read(session.id)).uploads, []);
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const again = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
-    assert.equal(again.body.checksum, sha256(BYTES));
+    const secondResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
+    assert.equal(secondResponse.body.checksum, sha256(BYTES));
     await server.release(session.id);
   });
 
@@ -203,30 +207,30 @@ describe('a server that is killed', () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
-      await click(session.connectUrl, '#whole');
-      await listed(server, session.id, 1);
+      await clickLinks(session.connectUrl, '#whole');
+      await waitForDownloads(server, session.id, 1);
       await server.release(session.id);
       sessions.push(session.id);
     }
-    const objects = (): string[] => filesUnder(join(server.dataDir, 'artifacts/objects'));
-    const plan = async (): Promise<{ files: Array<{ id: string }>; sessions: Array<{ id: string }> }> =>
+    const listObjects = (): string[] => filesUnder(join(server.dataDir, 'artifacts/objects'));
+    const readSweepPlan = async (): Promise<{ files: Array<{ id: string }>; sessions: Array<{ id: string }> }> =>
       JSON.parse((await server.berth('sweep', '--dry-run', '--json')).stdout);
-    assert.deepEqual(await plan(), { files: [], sessions: [] });
+    assert.deepEqual(await readSweepPlan(), { files: [], sessions: [] });
     await server.advance(31 * DAY_MS - 3600_000);
-    assert.ok(sessions.every(id => objects().some(name => name.includes(id) && name.includes('downloads/'))));
+    assert.ok(sessions.every(id => listObjects().some(name => name.includes(id) && name.includes('downloads/'))));
     await server.advance(2 * 3600_000);
     await server.kill();
     await server.start();
-    const left = () => objects().filter(name => sessions.some(id => name.includes(id)));
-    await eventually('the files of the sessions to be deleted', left, isEmpty);
+    const remainingObjects = () => listObjects().filter(name => sessions.some(id => name.includes(id)));
+    await eventually('the files of the sessions to be deleted', remainingObjects, isEmpty);
     for (const id of sessions) assert.equal((await server.read(id)).status, 'COMPLETED');
-    for (const id of sessions) assert.deepEqual(await listed(server, id, 0), []);
+    for (const id of sessions) assert.deepEqual(await waitForDownloads(server, id, 0), []);
     await server.advance(60 * DAY_MS);
-    const known = async (): Promise<string[]> => {
+    const readKnownSessions = async (): Promise<string[]> => {
       const responses = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
       return sessions.filter((_, at) => responses[at]?.status !== 404);
     };
-    await server.eventuallyHourly('the sessions to be forgotten', known, isEmpty);
+    await server.eventuallyHourly('the sessions to be forgotten', readKnownSessions, isEmpty);
   });
 });
 
@@ -234,28 +238,28 @@ describe('an object store that is down for a while', () => {
   it('an object store that is down for a while delays no caller and loses no file, and download links point to the store once it is back', async () => {
     const store = await startS3();
     after(() => store.close());
-    const onS3 = await startServer({ pages, env: store.env });
+    const s3Server = await startServer({ pages, env: store.env });
     await store.down();
-    const session = await onS3.createSession({ keepAlive: true });
-    await click(session.connectUrl, '#whole');
-    const [waiting] = await listed(onS3, session.id, 1);
-    assert.ok(waiting?.downloadUrl.startsWith(onS3.url), 'the file is only on the server');
-    assert.equal(await digestOfDownload(waiting), sha256(BYTES));
-    await onS3.release(session.id);
-    await onS3.restart();
-    assert.equal(await digestOfDownload((await listed(onS3, session.id, 1))[0]), sha256(BYTES));
+    const session = await s3Server.createSession({ keepAlive: true });
+    await clickLinks(session.connectUrl, '#whole');
+    const [waitingDownload] = await waitForDownloads(s3Server, session.id, 1);
+    assert.ok(waitingDownload?.downloadUrl.startsWith(s3Server.url), 'the file is only on the server');
+    assert.equal(await fetchDigest(waitingDownload), sha256(BYTES));
+    await s3Server.release(session.id);
+    await s3Server.restart();
+    assert.equal(await fetchDigest((await waitForDownloads(s3Server, session.id, 1))[0]), sha256(BYTES));
     await store.up();
-    const stored = await eventually(
+    const storedDownload = await eventually(
       'the file to be stored',
-      async () => (await listed(onS3, session.id, 1))[0],
+      async () => (await waitForDownloads(s3Server, session.id, 1))[0],
       download => download?.downloadUrl.startsWith(store.endpoint) ?? false,
-      STORED_MS,
+      STORED_WITHIN_MS,
     );
-    assert.equal(await digestOfDownload(stored), sha256(BYTES));
-    assert.equal(await digestOfDownload(waiting), sha256(BYTES), 'the earlier link works too');
-    await eventually('the outbox to be empty', () => readdirSync(join(onS3.dataDir, 'staging/outbox')), isEmpty);
-    assert.equal((await onS3.api('DELETE', `/v1/browsers/downloads/${stored?.id}`)).status, 204);
-    assert.equal((await fetch(String(stored?.downloadUrl))).status, 404);
+    assert.equal(await fetchDigest(storedDownload), sha256(BYTES));
+    assert.equal(await fetchDigest(waitingDownload), sha256(BYTES), 'the earlier link works too');
+    await eventually('the outbox to be empty', () => readdirSync(join(s3Server.dataDir, 'staging/outbox')), isEmpty);
+    assert.equal((await s3Server.api('DELETE', `/v1/browsers/downloads/${storedDownload?.id}`)).status, 204);
+    assert.equal((await fetch(String(storedDownload?.downloadUrl))).status, 404);
   });
 });
 

@@ -8,13 +8,13 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Credits } from '../../contract/credits.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { createContext, persistentBody } from '../harness/contexts.ts';
 import { addressAt } from '../harness/fleet.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
-import { replaysOf, waitForPlaylist } from '../harness/recordings.ts';
+import { listReplays, waitForPlaylist } from '../harness/recordings.ts';
 import { REGIONS, startSeparateFleet } from '../harness/separate-fleet.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -32,15 +32,15 @@ const LOST_WITHIN_MS = 120_000;
  * How long the store is unavailable. This is longer than a segment of a recording, and longer than the time after which
  * a host counts as lost.
  */
-const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
+const OUTAGE_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
 /** How long a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSE_MS_MIN = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
 /** The credit that a second of a session costs, in microcredits. */
 const RATE = 1000;
-const GRANTED = 1000 * 1_000_000;
+const GRANTED_CREDIT = 1000 * 1_000_000;
 /** The limit for lists, greater than the number of sessions that this file creates. */
-const LISTED = 100;
+const LIST_LIMIT = 100;
 
 const pages = await openPages({
   '/moving': `<!doctype html><style>div{width:300px;height:300px}</style><div></div><script>
@@ -54,7 +54,7 @@ const fleet = await startSeparateFleet({
 });
 const [one, two, three] = fleet.hosts;
 await liftLimits(three);
-const token = await ownerToken(three);
+const token = await createOwnerToken(three);
 assert.equal((await three.berth('credits', 'grant', '-', '1000', '--reason', 'for the test')).code, 0);
 
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
@@ -64,7 +64,7 @@ const regionOf = (host: TestServer): string => REGIONS[fleet.hosts.indexOf(host)
  * Creates a session on this host through another host. A restarted host gets sessions only after the other hosts have
  * detected that it is up.
  */
-const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession> =>
+const createSessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession> =>
   eventually(
     'a session to be placed on the host',
     async () => {
@@ -78,49 +78,51 @@ const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession>
 /**
  * Creates sessions one after another, because concurrent starts would not be faster on a machine with two processors.
  */
-async function sessionsOn(host: TestServer, count: number): Promise<CreatedSession[]> {
+async function createSessionsOn(host: TestServer, count: number): Promise<CreatedSession[]> {
   const sessions: CreatedSession[] = [];
-  while (sessions.length < count) sessions.push(await sessionOn(host));
+  while (sessions.length < count) sessions.push(await createSessionOn(host));
   return sessions;
 }
 
-async function record({ connectUrl }: CreatedSession): Promise<CdpClient> {
+async function openMovingPage({ connectUrl }: CreatedSession): Promise<CdpClient> {
   const client = await CdpClient.connect(addressAt(three, connectUrl));
   await client.visit(`${pages.a}/moving`, await client.attachToPage());
   return client;
 }
 
 /** Asserts that the third host reports all sessions as ended with the reason host_lost. */
-async function assertLost(t: TestContext, sessions: readonly CreatedSession[], since: number): Promise<void> {
+async function assertLost(t: TestContext, sessions: readonly CreatedSession[], faultAt: number): Promise<void> {
   for (const { id } of sessions) {
     const { status, endReason } = await three.waitUntilEnded(id, LOST_WITHIN_MS);
     assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'host_lost' });
   }
-  t.diagnostic(`${sessions.length} sessions had ended ${seconds(since)} after the fault, with leases of ${LEASE_S} s`);
+  t.diagnostic(
+    `${sessions.length} sessions had ended ${secondsSince(faultAt)} after the fault, with leases of ${LEASE_S} s`,
+  );
 }
 
 /** Connects through the third host. */
-const connected = (session: CreatedSession | undefined): Promise<CdpClient> =>
+const connectClient = (session: CreatedSession | undefined): Promise<CdpClient> =>
   CdpClient.connect(addressAt(three, session?.connectUrl ?? assert.fail()));
 
 async function reportWhenClosed(
   t: TestContext,
   client: CdpClient | undefined,
   what: string,
-  since: number,
+  faultAt: number,
 ): Promise<void> {
-  const { code } = (await client?.closed(LOST_WITHIN_MS)) ?? assert.fail();
-  t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${seconds(since)}`);
+  const { code } = (await client?.waitForClose(LOST_WITHIN_MS)) ?? assert.fail();
+  t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${secondsSince(faultAt)}`);
 }
 
 /** Sends a request that only the host of the session can handle. Returns the status and the error code. */
-async function debugOf(session: CreatedSession | undefined): Promise<string> {
+async function requestDebug(session: CreatedSession | undefined): Promise<string> {
   const { status, body, text } = await three.api('GET', `${SESSIONS}/${session?.id}/debug`);
   assert.ok([409, 503].includes(status), text);
   return `${status} ${body.code}`;
 }
 
-const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
+const secondsSince = (startedAt: number): string => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 
 const waitForNoBrowser = (host: TestServer): Promise<unknown> =>
   eventually(
@@ -137,7 +139,7 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
     left => left.length === 0,
   );
   for (const { id, connectUrl } of lost) {
-    assert.equal((await refusedUpgrade(addressAt(host, connectUrl))).status, 410);
+    assert.equal((await expectUpgradeRefusal(addressAt(host, connectUrl))).status, 410);
     assert.equal((await host.read(id)).endReason, 'host_lost');
   }
 }
@@ -153,14 +155,17 @@ async function assertCharged(): Promise<void> {
       (await three.api<Credits>('GET', `/v1/applications/${three.applicationId}/credits`, { key: token })).body,
     ({ reserved, reservations }) => reserved === 0 && reservations.length === 0,
   );
-  const { body: sessions } = await three.api<Session[]>('GET', `${SESSIONS}?limit=${LISTED}`);
-  assert.ok(sessions.length < LISTED);
+  const { body: sessions } = await three.api<Session[]>('GET', `${SESSIONS}?limit=${LIST_LIMIT}`);
+  assert.ok(sessions.length < LIST_LIMIT);
   const costOf = ({ startedAt, endedAt }: Session): number =>
     Math.ceil((Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000) * RATE;
   const sum = (some: readonly Session[]): number => some.reduce((total, session) => total + costOf(session), 0);
-  const least = sum(sessions.filter(({ endReason }) => endReason !== 'host_lost'));
-  const charged = GRANTED - balance;
-  assert.ok(charged >= least && charged < sum(sessions), `${charged} of ${least} to ${sum(sessions)}`);
+  const leastCharge = sum(sessions.filter(({ endReason }) => endReason !== 'host_lost'));
+  const chargedCredit = GRANTED_CREDIT - balance;
+  assert.ok(
+    chargedCredit >= leastCharge && chargedCredit < sum(sessions),
+    `${chargedCredit} of ${leastCharge} to ${sum(sessions)}`,
+  );
 }
 
 async function assertNothingRuns(): Promise<void> {
@@ -170,104 +175,104 @@ async function assertNothingRuns(): Promise<void> {
 
 test('when a host with ten sessions is killed and another host is cut off from the database, both hosts are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
-  const saving = await sessionOn(one, persistentBody(context.id));
-  const filmed = await sessionOn(one);
-  const others = [filmed, ...(await sessionsOn(one, 8))];
-  const withoutDatabase = await sessionsOn(two, 2);
-  const kept = await sessionOn(three);
-  const client = await record(filmed);
+  const savingSession = await createSessionOn(one, persistentBody(context.id));
+  const recordedSession = await createSessionOn(one);
+  const otherSessions = [recordedSession, ...(await createSessionsOn(one, 8))];
+  const sessionsWithoutDatabase = await createSessionsOn(two, 2);
+  const keptSession = await createSessionOn(three);
+  const client = await openMovingPage(recordedSession);
   const [film] = await eventually(
     'a part of the recording to be stored',
-    () => replaysOf(three, filmed.id),
+    () => listReplays(three, recordedSession.id),
     found => found.length > 0,
   );
   assert.ok(film);
-  const since = performance.now();
+  const faultAt = performance.now();
   await one.kill('SIGKILL');
-  const { code } = await client.closed();
-  t.diagnostic(`the clients of the killed host were closed with ${code} after ${seconds(since)}`);
+  const { code } = await client.waitForClose();
+  t.diagnostic(`the clients of the killed host were closed with ${code} after ${secondsSince(faultAt)}`);
   fleet.setDatabaseReaches(two, false);
   try {
-    const asked = debugOf(saving);
-    await assertLost(t, [saving, ...others, ...withoutDatabase], since);
-    t.diagnostic(`a request for a session of the killed host got ${await asked} meanwhile`);
+    const debugRequest = requestDebug(savingSession);
+    await assertLost(t, [savingSession, ...otherSessions, ...sessionsWithoutDatabase], faultAt);
+    t.diagnostic(`a request for a session of the killed host got ${await debugRequest} meanwhile`);
     await waitForNoBrowser(two);
-    const refused = await two.api('GET', `${SESSIONS}/${kept.id}`);
-    assert.equal(refused.status, 503, refused.text);
-    t.diagnostic(`requests to the host without its database got 503 ${refused.body.code}`);
+    const refusedResponse = await two.api('GET', `${SESSIONS}/${keptSession.id}`);
+    assert.equal(refusedResponse.status, 503, refusedResponse.text);
+    t.diagnostic(`requests to the host without its database got 503 ${refusedResponse.body.code}`);
   } finally {
     fleet.setDatabaseReaches(two, true);
   }
-  await waitForPlaylist(three, filmed.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
-  const again = await three.createSession({ keepAlive: true, ...persistentBody(context.id) });
-  await three.release(again.id);
+  await waitForPlaylist(three, recordedSession.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+  const nextSession = await three.createSession({ keepAlive: true, ...persistentBody(context.id) });
+  await three.release(nextSession.id);
   await one.start();
-  await assertStartsAnew(one, [saving]);
-  await assertStartsAnew(two, withoutDatabase);
-  assert.ok(await isResponsive({ connectUrl: addressAt(two, kept.connectUrl) }));
-  await two.release(kept.id);
+  await assertStartsAnew(one, [savingSession]);
+  await assertStartsAnew(two, sessionsWithoutDatabase);
+  assert.ok(await isResponsive({ connectUrl: addressAt(two, keptSession.connectUrl) }));
+  await two.release(keptSession.id);
   await assertNothingRuns();
   await assertCharged();
 });
 
 test('when one host is cut off from the network and another host is paused, both hosts are lost, and they stop their browsers before they get sessions again', async t => {
-  const cut = await sessionsOn(one, 2);
-  const paused = await sessionsOn(two, 2);
-  const [cutClient, pausedClient] = await Promise.all([cut[0], paused[0]].map(connected));
-  const since = performance.now();
+  const cutSessions = await createSessionsOn(one, 2);
+  const pausedSessions = await createSessionsOn(two, 2);
+  const [cutClient, pausedClient] = await Promise.all([cutSessions[0], pausedSessions[0]].map(connectClient));
+  const faultAt = performance.now();
   const closings = Promise.all([
-    reportWhenClosed(t, cutClient, 'cut off', since),
-    reportWhenClosed(t, pausedClient, 'paused', since),
+    reportWhenClosed(t, cutClient, 'cut off', faultAt),
+    reportWhenClosed(t, pausedClient, 'paused', faultAt),
   ]);
   fleet.setPlugged(one, false);
   process.kill(two.pid, 'SIGSTOP');
   try {
-    const asked = Promise.all([cut[0], paused[0]].map(session => debugOf(session)));
+    const debugRequests = Promise.all([cutSessions[0], pausedSessions[0]].map(session => requestDebug(session)));
     await waitForNoBrowser(one);
-    t.diagnostic(`the host that was cut off had ended its browsers after ${seconds(since)}`);
-    await assertLost(t, [...cut, ...paused], since);
-    t.diagnostic(`requests for their sessions got ${(await asked).join(' and ')} meanwhile`);
-    await setTimeout(Math.max(0, PAUSE_MS_MIN - (performance.now() - since)));
+    t.diagnostic(`the host that was cut off had ended its browsers after ${secondsSince(faultAt)}`);
+    await assertLost(t, [...cutSessions, ...pausedSessions], faultAt);
+    t.diagnostic(`requests for their sessions got ${(await debugRequests).join(' and ')} meanwhile`);
+    await setTimeout(Math.max(0, PAUSE_MS_MIN - (performance.now() - faultAt)));
   } finally {
     fleet.setPlugged(one, true);
     process.kill(two.pid, 'SIGCONT');
   }
   await closings;
-  await assertStartsAnew(one, cut);
-  await assertStartsAnew(two, paused);
+  await assertStartsAnew(one, cutSessions);
+  await assertStartsAnew(two, pausedSessions);
   await assertNothingRuns();
 });
 
 test('when PostgreSQL restarts while the object store is unavailable, clients continue, no session is lost, and a recording is complete afterwards', async t => {
-  const filmed = await sessionOn(one);
-  const sessions = [filmed, await sessionOn(two), await sessionOn(three)];
+  const recordedSession = await createSessionOn(one);
+  const sessions = [recordedSession, await createSessionOn(two), await createSessionOn(three)];
   const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(addressAt(two, connectUrl))));
   const assertAllRespond = async (): Promise<void> => {
     for (const client of clients) assert.ok((await client.send('Browser.getVersion')).product);
   };
-  await record(filmed);
+  await openMovingPage(recordedSession);
   const [film] = await eventually(
     'a part of the recording to be stored',
-    () => replaysOf(three, filmed.id),
+    () => listReplays(three, recordedSession.id),
     found => found.length > 0,
   );
   assert.ok(film);
-  const since = performance.now();
+  const faultAt = performance.now();
   fleet.setPlugged('store', false);
   try {
     await fleet.database.stop();
     await assertAllRespond();
-    const refused = await two.api('GET', SESSIONS);
-    assert.equal(refused.status, 503, refused.text);
-    t.diagnostic(`requests meanwhile got 503 ${refused.body.code}`);
+    const refusedResponse = await two.api('GET', SESSIONS);
+    assert.equal(refusedResponse.status, 503, refusedResponse.text);
+    t.diagnostic(`requests meanwhile got 503 ${refusedResponse.body.code}`);
     await fleet.database.start();
     await eventually('a create to succeed', async () => {
-      const created = await three.api<CreatedSession>('POST', SESSIONS, { body: {} });
-      if (created.status === 201) await three.release(created.body.id);
-      return created.status === 201;
+      const createResponse = await three.api<CreatedSession>('POST', SESSIONS, { body: {} });
+      if (createResponse.status === 201) await three.release(createResponse.body.id);
+      return createResponse.status === 201;
     });
-    t.diagnostic(`creates succeeded again ${seconds(since)} after PostgreSQL was stopped`);
-    await setTimeout(AWAY_MS);
+    t.diagnostic(`creates succeeded again ${secondsSince(faultAt)} after PostgreSQL was stopped`);
+    await setTimeout(OUTAGE_MS);
     await assertAllRespond();
     for (const { id } of sessions) {
       assert.equal((await two.read(id)).status, 'RUNNING');
@@ -276,13 +281,13 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   } finally {
     fleet.setPlugged('store', true);
   }
-  const back = performance.now();
-  const text = await waitForPlaylist(three, filmed.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
-  t.diagnostic(`the recording was complete ${seconds(back)} after the store was up again`);
+  const storeBackAt = performance.now();
+  const text = await waitForPlaylist(three, recordedSession.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
+  t.diagnostic(`the recording was complete ${secondsSince(storeBackAt)} after the store was up again`);
   const lengths = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, length]) => Number(length));
   const total = lengths.reduce((sum, length) => sum + length, 0);
-  assert.ok(total * 1000 >= AWAY_MS, `${total} s`);
-  const [{ gaps = [] } = {}] = await replaysOf(three, filmed.id);
+  assert.ok(total * 1000 >= OUTAGE_MS, `${total} s`);
+  const [{ gaps = [] } = {}] = await listReplays(three, recordedSession.id);
   assert.deepEqual(
     gaps.filter(({ startTimeMs }) => startTimeMs > 0),
     [],
@@ -290,38 +295,38 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   await assertNothingRuns();
 });
 
-const idOf = async (host: TestServer): Promise<string> => {
-  const listed = await three.berth('hosts', 'list', '--json');
-  const hosts: Array<{ id: string; region: string }> = JSON.parse(listed.stdout);
+const readHostId = async (host: TestServer): Promise<string> => {
+  const listResult = await three.berth('hosts', 'list', '--json');
+  const hosts: Array<{ id: string; region: string }> = JSON.parse(listResult.stdout);
   const found = hosts.find(({ region }) => region === regionOf(host));
-  assert.ok(found, listed.stderr);
+  assert.ok(found, listResult.stderr);
   return found.id;
 };
 
 test('a host that is drained and stopped under load gets no new sessions and fails no request, and accepts sessions after a restart', async t => {
-  const kept = await sessionOn(one);
-  const id = await idOf(one);
+  const keptSession = await createSessionOn(one);
+  const id = await readHostId(one);
   const traffic = new Traffic(fleet);
   t.after(() => traffic.end());
   assert.equal((await two.berth('hosts', 'drain', id, '--wait', '1')).code, 1, 'the host still has a session');
-  const during = await traffic.created(3);
-  for (const session of during) assert.ok(!runsOn(one, session));
-  const drained = two.berth('hosts', 'drain', id, '--wait', '60');
-  await two.release(kept.id);
-  assert.equal((await drained).code, 0);
+  const newSessions = await traffic.waitForSessions(3);
+  for (const session of newSessions) assert.ok(!runsOn(one, session));
+  const pendingDrain = two.berth('hosts', 'drain', id, '--wait', '60');
+  await two.release(keptSession.id);
+  assert.equal((await pendingDrain).code, 0);
   assert.equal((await two.berth('hosts', 'remove', id)).code, 1, 'it lives');
   assert.equal(await one.kill('SIGINT'), 0);
-  const { requests, failed } = await traffic.end();
+  const { requests, failures } = await traffic.end();
   t.diagnostic(`${requests} requests meanwhile`);
-  assert.deepEqual(failed, []);
+  assert.deepEqual(failures, []);
   await one.start();
-  await three.release((await sessionOn(one)).id);
+  await three.release((await createSessionOn(one)).id);
   await assertNothingRuns();
 });
 
 test('no session is lost when all hosts are restarted one after another under load', async t => {
-  const kept = [await sessionOn(one), await sessionOn(two), await sessionOn(three)];
-  for (const { connectUrl } of kept) {
+  const keptSessions = [await createSessionOn(one), await createSessionOn(two), await createSessionOn(three)];
+  for (const { connectUrl } of keptSessions) {
     const client = await CdpClient.connect(connectUrl);
     await client.evaluate('globalThis.kept = 7', await client.attachToPage());
     await client.close();
@@ -329,37 +334,38 @@ test('no session is lost when all hosts are restarted one after another under lo
   const traffic = new Traffic(fleet, { isPatient: true });
   t.after(() => traffic.end());
   for (const host of fleet.hosts) {
-    const since = performance.now();
+    const stoppedAt = performance.now();
     assert.equal(await host.kill('SIGTERM'), 0);
-    const [waiting] = kept.filter(session => runsOn(host, session));
-    assert.ok(waiting);
-    const other = host === one ? two : one;
-    const asked = eventually(
+    const [waitingSession] = keptSessions.filter(session => runsOn(host, session));
+    assert.ok(waitingSession);
+    const otherHost = host === one ? two : one;
+    const debugRequest = eventually(
       'a request for its session to be answered',
       async () => {
-        const { status, text } = await other.api('GET', `${SESSIONS}/${waiting.id}/debug`);
-        if (status !== 200 && status !== 503) throw new Error(`${text} ${(await other.read(waiting.id)).endReason}`);
+        const { status, text } = await otherHost.api('GET', `${SESSIONS}/${waitingSession.id}/debug`);
+        if (status !== 200 && status !== 503)
+          throw new Error(`${text} ${(await otherHost.read(waitingSession.id)).endReason}`);
         return status;
       },
       status => status === 200,
     );
-    asked.catch(() => {}); // awaited below
+    debugRequest.catch(() => {}); // awaited below
     await host.start();
-    await asked;
-    t.diagnostic(`${regionOf(host)} was ready again after ${seconds(since)}`);
-    await traffic.created(1);
+    await debugRequest;
+    t.diagnostic(`${regionOf(host)} was ready again after ${secondsSince(stoppedAt)}`);
+    await traffic.waitForSessions(1);
   }
-  const { requests, repeated, failed } = await traffic.end();
+  const { requests, repeatReasons, failures } = await traffic.end();
   t.diagnostic(
-    `${requests} requests meanwhile; ${repeated.length} were sent again: ${[...new Set(repeated)].join(', ')}`,
+    `${requests} requests meanwhile; ${repeatReasons.length} were sent again: ${[...new Set(repeatReasons)].join(', ')}`,
   );
-  for (const { id, connectUrl } of kept) {
+  for (const { id, connectUrl } of keptSessions) {
     assert.equal((await two.read(id)).status, 'RUNNING');
     const client = await CdpClient.connect(connectUrl);
     assert.equal(await client.evaluate('globalThis.kept', await client.attachToPage()), 7);
     await client.close();
     await two.release(id);
   }
-  assert.deepEqual(failed, []);
+  assert.deepEqual(failures, []);
   await assertNothingRuns();
 });

@@ -32,9 +32,11 @@ const release = (id: string): Promise<boolean> =>
 for (const afterMs of [20, 200, 600])
   test(`every row is correct after the server is killed ${afterMs} ms after creates and releases were sent`, async () => {
     const round = `after ${afterMs} ms`;
-    const going = await Promise.all(Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })));
+    const sessions = await Promise.all(
+      Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })),
+    );
     const creates = Array.from({ length: AT_ONCE }, () => create(round));
-    const releases = going.map(async ({ id }, index) => {
+    const releases = sessions.map(async ({ id }, index) => {
       await new Promise(resolve => setTimeout(resolve, (afterMs * index) / AT_ONCE));
       return release(id);
     });
@@ -43,27 +45,27 @@ for (const afterMs of [20, 200, 600])
     const [created, released] = await Promise.all([Promise.all(creates), Promise.all(releases)]);
     await server.start();
 
-    const running = await assertOpenSessionsRespond(server);
-    for (const id of created) if (id) assert.ok(running.includes(id), 'a confirmed create still exists');
-    for (const [index, { id }] of going.entries()) {
+    const openSessionIds = await assertOpenSessionsRespond(server);
+    for (const id of created) if (id) assert.ok(openSessionIds.includes(id), 'a confirmed create still exists');
+    for (const [index, { id }] of sessions.entries()) {
       const { status, endReason } = await server.read(id);
       if (released[index]) assert.equal(status, 'COMPLETED', 'a confirmed release is kept');
       assert.ok(status === 'RUNNING' || endReason === 'released', `${status} ${endReason}`);
     }
-    await assertLostCreatesAreFound(round, running);
-    await server.waitUntilSettled(running);
+    await assertLostCreatesAreFound(round, openSessionIds);
+    await server.waitUntilSettled(openSessionIds);
     await releaseAll(server);
     await server.waitUntilSettled();
     assert.deepEqual(await openSessions(server), []);
   });
 
 /** Asserts that a caller that got no response can find the outcome by the metadata of its session. */
-async function assertLostCreatesAreFound(round: string, running: readonly string[]): Promise<void> {
+async function assertLostCreatesAreFound(round: string, openSessionIds: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);
   assert.ok(body.length <= AT_ONCE);
   for (const { id, status, endReason } of body) {
-    if (running.includes(id)) continue;
+    if (openSessionIds.includes(id)) continue;
     assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'service_restart' });
   }
 }

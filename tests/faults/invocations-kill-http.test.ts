@@ -11,8 +11,8 @@ import { verifyReceipt } from '../../sdk/index.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { ownerToken } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { createOwnerToken } from '../harness/limits.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -45,8 +45,8 @@ async function queryDatabase(query: string, values: readonly unknown[] = []): Pr
   }
 }
 
-const owner = await Owner.of(server);
-const token = await ownerToken(server);
+const owner = await Owner.open(server);
+const token = await createOwnerToken(server);
 const KINDS = {
   read: { effect: 'read' },
   write: { effect: 'write' },
@@ -56,16 +56,16 @@ type Kind = keyof typeof KINDS;
 const idOf = (kind: Kind): string => `orders.${kind}`;
 for (const kind of ['read', 'write', 'keyed'] as const)
   await owner.publish(idOf(kind), cancelOrderOperation(upstream, { ...KINDS[kind], price: { microCredits: PRICE } }));
-const { key } = await keyWith(server, {
+const { key } = await issueAgentKey(server, {
   grants: [
     { operationId: '*', effect: 'read' },
     ...(['write', 'keyed'] as const).map(kind => ({ operationId: idOf(kind) })),
   ],
 });
 
-const granted = await server.operate('credits', 'grant', '-', '1', '--reason', 'for the test');
-assert.equal(granted.code, 0, granted.stderr);
-const credits = async (): Promise<Credits> =>
+const grantResult = await server.operate('credits', 'grant', '-', '1', '--reason', 'for the test');
+assert.equal(grantResult.code, 0, grantResult.stderr);
+const readCredits = async (): Promise<Credits> =>
   (await server.api<Credits>('GET', `/v1/applications/${server.applicationId}/credits`, { key: token })).body;
 
 const start = (kind: Kind, orderId: string) =>
@@ -77,25 +77,29 @@ const start = (kind: Kind, orderId: string) =>
     { headers: { 'idempotency-key': orderId, prefer: 'respond-async' } },
   ).catch(() => undefined);
 
-const rowOf = async (orderId: string): Promise<{ id: string; state: string } | undefined> => {
+const readRow = async (orderId: string): Promise<{ id: string; state: string } | undefined> => {
   const [row] = await queryDatabase('select id, state from invocations where idempotency_key = $1', [orderId]);
   return row === undefined ? undefined : Object(row);
 };
 
-const arrived = (orderId: string) => upstream.received(`/orders/${orderId}/`);
+const arrivedRequests = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`);
 
-async function ended(orderId: string): Promise<Invocation> {
-  const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no invocation`);
+async function waitForInvocationEnd(orderId: string): Promise<Invocation> {
+  const { id } = (await readRow(orderId)) ?? assert.fail(`${orderId} has no invocation`);
   const read = async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body;
-  const done = await eventually(`${orderId} to end`, read, ({ endedAt }) => endedAt !== undefined);
+  const endedInvocation = await eventually(`${orderId} to end`, read, ({ endedAt }) => endedAt !== undefined);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
-  const claims = verifyReceipt(done.receipt ?? '', { keys, input: { orderId }, audience: server.applicationId });
-  assert.deepEqual([claims.berth.status, claims.berth.attempts], [done.status, done.attempts]);
-  return done;
+  const claims = verifyReceipt(endedInvocation.receipt ?? '', {
+    keys,
+    input: { orderId },
+    audience: server.applicationId,
+  });
+  assert.deepEqual([claims.berth.status, claims.berth.attempts], [endedInvocation.status, endedInvocation.attempts]);
+  return endedInvocation;
 }
 
 /** Delays the statement that records the dispatch, so that the server can be killed while the statement is running. */
-async function hold(): Promise<void> {
+async function holdDispatch(): Promise<void> {
   await queryDatabase(
     `create or replace function hold() returns trigger language plpgsql as $$
     begin perform pg_sleep(${HOLD_SECONDS}); return new; end $$`,
@@ -108,65 +112,73 @@ async function hold(): Promise<void> {
 
 /** Waits for the delayed statement, then kills the server. */
 async function killAtDispatch(): Promise<void> {
-  const held = () => queryDatabase(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
-  await eventually('the statement that records the dispatch', held, rows => rows.length === 1);
+  const heldStatements = () => queryDatabase(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
+  await eventually('the statement that records the dispatch', heldStatements, rows => rows.length === 1);
   await server.kill('SIGKILL');
 }
 
-const dropHold = () => queryDatabase('drop trigger hold on invocations');
+const releaseDispatch = () => queryDatabase('drop trigger hold on invocations');
 
-const BEFORE: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
+const ENDS_BEFORE_COMMIT: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
   read: ['succeeded', 1, 1],
   write: ['succeeded', 1, 1],
   keyed: ['succeeded', 1, 1],
 };
-const AT: typeof BEFORE = { read: ['succeeded', 2, 1], write: ['ambiguous', 1, 0], keyed: ['succeeded', 2, 1] };
-const AFTER: typeof BEFORE = { read: ['succeeded', 2, 2], write: ['ambiguous', 1, 1], keyed: ['succeeded', 2, 2] };
+const ENDS_BEFORE_REQUEST: typeof ENDS_BEFORE_COMMIT = {
+  read: ['succeeded', 2, 1],
+  write: ['ambiguous', 1, 0],
+  keyed: ['succeeded', 2, 1],
+};
+const ENDS_AFTER_REQUEST: typeof ENDS_BEFORE_COMMIT = {
+  read: ['succeeded', 2, 2],
+  write: ['ambiguous', 1, 1],
+  keyed: ['succeeded', 2, 2],
+};
 
 async function assertEnd(orderId: string, [status, attempts, hits]: readonly [string, number, number]): Promise<void> {
-  const done = await ended(orderId);
+  const endedInvocation = await waitForInvocationEnd(orderId);
   assert.deepEqual(
-    [done.status, done.attempts, arrived(orderId).length],
+    [endedInvocation.status, endedInvocation.attempts, arrivedRequests(orderId).length],
     [status, attempts, hits],
-    JSON.stringify(done.error),
+    JSON.stringify(endedInvocation.error),
   );
-  if (status === 'ambiguous') assert.equal(done.error?.code, 'upstream_ambiguous');
+  if (status === 'ambiguous') assert.equal(endedInvocation.error?.code, 'upstream_ambiguous');
   // The price of a successful call is captured once. If the call may have been carried out, its price stays held.
   const isPaid = status === 'succeeded';
-  assert.deepEqual([done.cost.reserved, done.cost.captured], [PRICE, isPaid ? PRICE : 0]);
-  const { reservations } = await credits();
-  assert.equal(reservations.filter(({ purpose }) => purpose.id === done.id).length, isPaid ? 0 : 1);
+  assert.deepEqual([endedInvocation.cost.reserved, endedInvocation.cost.captured], [PRICE, isPaid ? PRICE : 0]);
+  const { reservations } = await readCredits();
+  assert.equal(reservations.filter(({ purpose }) => purpose.id === endedInvocation.id).length, isPaid ? 0 : 1);
 }
 
 for (const kind of ['read', 'write', 'keyed'] as const) {
   test(`${kind}: if the server is killed before the dispatch is committed, the call starts over and its request arrives once`, async () => {
     const orderId = `before-${kind}`;
-    await hold();
-    const sent = start(kind, orderId);
+    await holdDispatch();
+    const pendingStart = start(kind, orderId);
     await killAtDispatch();
     await queryDatabase(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'`);
-    await dropHold();
-    await sent;
-    assert.deepEqual([(await rowOf(orderId))?.state, arrived(orderId).length], ['accepted', 0]);
+    await releaseDispatch();
+    await pendingStart;
+    assert.deepEqual([(await readRow(orderId))?.state, arrivedRequests(orderId).length], ['accepted', 0]);
     await server.start();
-    await assertEnd(orderId, BEFORE[kind]);
+    await assertEnd(orderId, ENDS_BEFORE_COMMIT[kind]);
   });
 
   test(`${kind}: if the server is killed after the dispatch is committed and before the request is sent, only an unkeyed write is ambiguous`, async () => {
     const orderId = `at-${kind}`;
-    await hold();
-    const sent = start(kind, orderId);
+    await holdDispatch();
+    const pendingStart = start(kind, orderId);
     await killAtDispatch();
     await eventually(
       'the dispatch to be committed',
-      () => rowOf(orderId),
+      () => readRow(orderId),
       row => row?.state === 'dispatched',
     );
-    await dropHold();
-    await sent;
-    assert.equal(arrived(orderId).length, 0);
+    await releaseDispatch();
+    await pendingStart;
+    assert.equal(arrivedRequests(orderId).length, 0);
     await server.start();
-    await assertEnd(orderId, AT[kind]);
+    await assertEnd(orderId, ENDS_BEFORE_REQUEST[kind]);
   });
 
   test(`${kind}: if the server is killed after the request has arrived and before the response, only an unkeyed write is ambiguous`, async () => {
@@ -178,22 +190,25 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     void start(kind, orderId);
     await eventually(
       'the request to arrive',
-      () => arrived(orderId).length,
+      () => arrivedRequests(orderId).length,
       hits => hits === 1,
     );
     isHeld = false;
     await server.restart('SIGKILL');
-    await assertEnd(orderId, AFTER[kind]);
-    const keys = new Set(arrived(orderId).map(({ headers }) => headers[KEY_HEADER]));
-    const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no invocation`);
+    await assertEnd(orderId, ENDS_AFTER_REQUEST[kind]);
+    const keys = new Set(arrivedRequests(orderId).map(({ headers }) => headers[KEY_HEADER]));
+    const { id } = (await readRow(orderId)) ?? assert.fail(`${orderId} has no invocation`);
     assert.deepEqual([...keys], [kind === 'keyed' ? id : undefined]);
   });
 }
 
 test('a request that is repeated after the kill returns the same invocation and sends no request to the service', async () => {
-  const again = await start('write', 'after-write');
-  assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
-  assert.equal(again?.headers['idempotency-replayed'], 'true');
+  const repeatedResponse = await start('write', 'after-write');
+  assert.deepEqual(
+    [repeatedResponse?.status, repeatedResponse?.body.status, arrivedRequests('after-write').length],
+    [200, 'ambiguous', 1],
+  );
+  assert.equal(repeatedResponse?.headers['idempotency-replayed'], 'true');
 });
 
 test('every entry of the ledger sums to zero, and each successful call was paid for once', async () => {
@@ -214,7 +229,7 @@ test('every entry of the ledger sums to zero, and each successful call was paid 
   ).map(row => Object(row));
   assert.ok(succeeded >= 7 && ambiguous >= 2, `${succeeded} ${ambiguous}`);
   assert.deepEqual([count('hold'), count('capture'), count('release')], [succeeded + ambiguous, succeeded, 0]);
-  const { balance, reserved } = await credits();
+  const { balance, reserved } = await readCredits();
   assert.deepEqual([balance, reserved], [1_000_000 - succeeded * PRICE, ambiguous * PRICE]);
 });
 
@@ -227,12 +242,16 @@ test('a running write finishes after SIGTERM', async () => {
   void start('write', 'term');
   await eventually(
     'the request to arrive',
-    () => arrived('term').length,
+    () => arrivedRequests('term').length,
     hits => hits === 1,
   );
-  const stopped = server.restart('SIGTERM');
+  const pendingRestart = server.restart('SIGTERM');
   setTimeout(() => heldResponses[0]?.(), 500);
-  await stopped;
-  const done = await ended('term');
-  assert.deepEqual([done.status, arrived('term').length], ['succeeded', 1], JSON.stringify(done.error));
+  await pendingRestart;
+  const endedInvocation = await waitForInvocationEnd('term');
+  assert.deepEqual(
+    [endedInvocation.status, arrivedRequests('term').length],
+    ['succeeded', 1],
+    JSON.stringify(endedInvocation.error),
+  );
 });

@@ -7,7 +7,7 @@ import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { agentPath, invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -21,10 +21,10 @@ const server = await startServer({
   env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' },
 });
 await liftLimits(server);
-const { key } = await keyWith(server);
+const { key } = await issueAgentKey(server);
 const input = { url: `${pages.url}/slow`, as: 'text' };
 
-const ended = (id: string): Promise<Invocation> =>
+const waitForInvocationEnd = (id: string): Promise<Invocation> =>
   eventually(
     'the invocation to end',
     async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body,
@@ -39,34 +39,39 @@ async function assertReceipt(invocation: Invocation): Promise<void> {
 }
 
 test('if the server is killed while the page is loading, the read is run again in a new session, and the old session ends', async () => {
-  const started = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
+  const startedInvocation = (
+    await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })
+  ).body;
   await eventually(
     'the page to be requested',
     () => pages.hits('/slow'),
     hits => hits === 1,
   );
   await server.restart();
-  const done = await ended(started.id);
-  assert.deepEqual([done.status, done.attempts, Object(done.output).title], ['succeeded', 2, 'Slow']);
-  assert.notEqual(done.sessionId, started.sessionId);
-  await assertReceipt(done);
-  await server.waitUntilEnded(started.sessionId ?? '');
+  const endedInvocation = await waitForInvocationEnd(startedInvocation.id);
+  assert.deepEqual(
+    [endedInvocation.status, endedInvocation.attempts, Object(endedInvocation.output).title],
+    ['succeeded', 2, 'Slow'],
+  );
+  assert.notEqual(endedInvocation.sessionId, startedInvocation.sessionId);
+  await assertReceipt(endedInvocation);
+  await server.waitUntilEnded(startedInvocation.sessionId ?? '');
   await server.waitUntilSettled([]);
 });
 
 test('if the server is killed soon after a call was sent, the call is one invocation that succeeds, even if its caller got no response', async () => {
   for (const afterMs of [0, 15, 60, 200, 600]) {
     const headers = { 'idempotency-key': `kill after ${afterMs}`, prefer: 'respond-async' };
-    const sent = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
+    const pendingInvoke = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
     await sleep(afterMs);
     await server.restart();
-    const first = await sent;
-    const again = await invoke(server, key, 'browser.content', input, { headers });
-    assert.ok(again.status === 200 || again.status === 202, again.text);
-    if (first && first.status < 300) assert.equal(again.body.id, first.body.id);
-    const done = await ended(again.body.id);
-    assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
-    await assertReceipt(done);
+    const first = await pendingInvoke;
+    const repeatedResponse = await invoke(server, key, 'browser.content', input, { headers });
+    assert.ok(repeatedResponse.status === 200 || repeatedResponse.status === 202, repeatedResponse.text);
+    if (first && first.status < 300) assert.equal(repeatedResponse.body.id, first.body.id);
+    const endedInvocation = await waitForInvocationEnd(repeatedResponse.body.id);
+    assert.equal(endedInvocation.status, 'succeeded', JSON.stringify(endedInvocation.error));
+    await assertReceipt(endedInvocation);
   }
   const { body } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key });
   assert.equal(body.data.length, 6);
@@ -77,24 +82,28 @@ test('if the server is killed soon after a call was sent, the call is one invoca
 test('the next server completes an invocation that was running at SIGTERM', async () => {
   const { id } = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
   await server.restart('SIGTERM');
-  const done = await ended(id);
-  assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
+  const endedInvocation = await waitForInvocationEnd(id);
+  assert.equal(endedInvocation.status, 'succeeded', JSON.stringify(endedInvocation.error));
   await server.waitUntilSettled([]);
 });
 
 test('a caller waiting for a read when the service stops gets 202, and the same call later returns the result', async () => {
-  const before = pages.hits('/slow');
+  const hitsBefore = pages.hits('/slow');
   const headers = { 'idempotency-key': 'while it runs' };
-  const interrupted = invoke(server, key, 'browser.content', input, { headers });
+  const interruptedCall = invoke(server, key, 'browser.content', input, { headers });
   await eventually(
     'the page to be requested',
     () => pages.hits('/slow'),
-    hits => hits > before,
+    hits => hits > hitsBefore,
   );
-  const [{ status, body, text }] = await Promise.all([interrupted, server.restart('SIGTERM')]);
+  const [{ status, body, text }] = await Promise.all([interruptedCall, server.restart('SIGTERM')]);
   assert.deepEqual([status, body.status], [202, 'running'], text);
-  const again = await invoke(server, key, 'browser.content', input, { headers });
-  assert.deepEqual([again.status, again.body.status, again.body.attempts], [200, 'succeeded', 2], again.text);
-  assert.equal(again.body.id, body.id);
+  const repeatedResponse = await invoke(server, key, 'browser.content', input, { headers });
+  assert.deepEqual(
+    [repeatedResponse.status, repeatedResponse.body.status, repeatedResponse.body.attempts],
+    [200, 'succeeded', 2],
+    repeatedResponse.text,
+  );
+  assert.equal(repeatedResponse.body.id, body.id);
   await server.waitUntilSettled([]);
 });

@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
+import { createOwnerToken, liftLimits, readLimits } from '../harness/limits.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -29,7 +29,7 @@ const server = await startServer({
   },
 });
 await liftLimits(server);
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 afterEach(async () => {
   chromium.setBehaviour('well');
@@ -63,11 +63,11 @@ const call = (headers?: Record<string, string>): Caller => {
 async function waitUntilAllWarm(): Promise<void> {
   await assertAgrees(server, 0, WARM);
   const areAllWarm = async (): Promise<boolean> =>
-    (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+    (await server.fetchFromOperator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('all warm browsers to be running', areAllWarm);
 }
 
-async function written(key: string): Promise<Session[]> {
+async function findSessions(key: string): Promise<Session[]> {
   const q = encodeURIComponent(`user_metadata['key']:'${key}'`);
   return (await server.api<Session[]>('GET', `${SESSIONS}?q=${q}`)).body;
 }
@@ -77,29 +77,29 @@ async function written(key: string): Promise<Session[]> {
  * creates the first one.
  */
 async function repeatCreate({ key, result }: Caller): Promise<Session> {
-  const told = await result;
-  const before = await written(key);
-  assert.ok(before.length <= 1, `${before.length} sessions for one create`);
-  if (told?.status === 201) assert.equal(before[0]?.id, told.body.id);
-  const again = await ask(key);
-  assert.equal(again.status, 201, again.text);
-  if (before[0]) assert.equal(again.body.id, before[0].id);
+  const firstResult = await result;
+  const sessionsBefore = await findSessions(key);
+  assert.ok(sessionsBefore.length <= 1, `${sessionsBefore.length} sessions for one create`);
+  if (firstResult?.status === 201) assert.equal(sessionsBefore[0]?.id, firstResult.body.id);
+  const repeatedResult = await ask(key);
+  assert.equal(repeatedResult.status, 201, repeatedResult.text);
+  if (sessionsBefore[0]) assert.equal(repeatedResult.body.id, sessionsBefore[0].id);
   assert.deepEqual(
-    (await written(key)).map(({ id }) => id),
-    [again.body.id],
+    (await findSessions(key)).map(({ id }) => id),
+    [repeatedResult.body.id],
   );
-  return again.body;
+  return repeatedResult.body;
 }
 
 async function restartAndAssertAgreement(): Promise<readonly string[]> {
   await server.kill('SIGKILL');
-  const before = boxesOf(server.dataDir).map(({ id }) => id);
+  const boxesBefore = boxesOf(server.dataDir).map(({ id }) => id);
   await server.start();
-  const running = await assertOpenSessionsRespond(server);
-  await assertAgrees(server, running.length, WARM);
-  const kept = boxesOf(server.dataDir).filter(({ id }) => before.includes(id));
-  assert.equal(kept.length, running.length, 'only the browsers of sessions were adopted');
-  return running;
+  const openSessionIds = await assertOpenSessionsRespond(server);
+  await assertAgrees(server, openSessionIds.length, WARM);
+  const keptBoxes = boxesOf(server.dataDir).filter(({ id }) => boxesBefore.includes(id));
+  assert.equal(keptBoxes.length, openSessionIds.length, 'only the browsers of sessions were adopted');
+  return openSessionIds;
 }
 
 test('the next server adopts sessions if the server is killed while some browsers are warm and others are in use', async () => {
@@ -123,12 +123,13 @@ for (const afterMs of [6, 25])
     await waitUntilAllWarm();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
-    const running = await restartAndAssertAgreement();
+    const openSessionIds = await restartAndAssertAgreement();
     for (const caller of callers) {
-      const told = await caller.result;
-      if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a confirmed create still exists');
+      const firstResult = await caller.result;
+      if (firstResult?.status === 201)
+        assert.ok(openSessionIds.includes(firstResult.body.id), 'a confirmed create still exists');
       const { id, status, endReason } = await repeatCreate(caller);
-      if (running.includes(id)) assert.equal(status, 'RUNNING');
+      if (openSessionIds.includes(id)) assert.equal(status, 'RUNNING');
       else if (status === 'ERROR') assert.equal(endReason, 'service_restart');
     }
   });
@@ -137,19 +138,19 @@ test('a repeated create returns the first session if the server was killed while
   await waitUntilAllWarm();
   chromium.setBehaviour('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
-  const open = await eventually(
+  const openRows = await eventually(
     'a warm browser for one caller and a pending session for the other',
     () => openSessions(server),
     rows => rows.length === SLOTS && rows.filter(({ status }) => status === 'PENDING').length === SLOTS - WARM,
   );
-  const half = new Set(open.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));
+  const pendingIds = new Set(openRows.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));
   await server.kill('SIGKILL');
   chromium.setBehaviour('well');
   await server.start();
   await assertAgrees(server, (await assertOpenSessionsRespond(server)).length, WARM);
   for (const caller of callers) {
     const { id, status, endReason } = await repeatCreate(caller);
-    if (half.has(id)) assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+    if (pendingIds.has(id)) assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
     else assert.equal(status, 'RUNNING');
   }
 });
@@ -157,12 +158,12 @@ test('a repeated create returns the first session if the server was killed while
 test('queued callers are disconnected if the server is killed, and get a session when they repeat the request', async () => {
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
-  const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-  await eventually('both calls to be queued', queued, count => count === callers.length);
+  const readQueueLength = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+  await eventually('both calls to be queued', readQueueLength, count => count === callers.length);
   await restartAndAssertAgreement();
   for (const { key, result } of callers) {
     assert.equal(await withTimeLimit('the caller to be cut off', result), undefined);
-    assert.deepEqual(await written(key), [], 'a queued caller has no session');
+    assert.deepEqual(await findSessions(key), [], 'a queued caller has no session');
     // The application's limit was raised to its maximum, the number of slots.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'the limit of the application is still reached');
   }
@@ -173,19 +174,19 @@ test('queued callers are disconnected if the server is killed, and get a session
 for (const afterMs of [15, 60])
   test(`a queued caller gets at most one session if the server is killed ${afterMs} ms after a slot became free`, async () => {
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
-    const waiting = call({ prefer: 'wait=50' });
-    const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-    await eventually('the call to be queued', queued, count => count === 1);
-    const [leaving] = sessions;
-    const leavingId = leaving?.id ?? '';
-    const released = server.release(leavingId).catch(() => undefined);
+    const waitingCaller = call({ prefer: 'wait=50' });
+    const readQueueLength = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+    await eventually('the call to be queued', readQueueLength, count => count === 1);
+    const [leavingSession] = sessions;
+    const leavingId = leavingSession?.id ?? '';
+    const pendingRelease = server.release(leavingId).catch(() => undefined);
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await restartAndAssertAgreement();
-    await released;
+    await pendingRelease;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
     await server.waitUntilEnded(leavingId);
-    const { status, endReason } = await repeatCreate(waiting);
+    const { status, endReason } = await repeatCreate(waitingCaller);
     if (status === 'ERROR') assert.equal(endReason, 'service_restart');
     else assert.equal(status, 'RUNNING');
   });

@@ -10,7 +10,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { withTimeLimit } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { connectPlaywright, contextOf, isResponsive } from './clients.ts';
-import { boxOf } from './victims.ts';
+import { boxProcessesOf } from './victims.ts';
 
 const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
@@ -20,9 +20,9 @@ const MEMORY_BYTES = 500 * MIB;
  */
 const DISK_BYTES = 100 * MIB;
 const FILE_BYTES = 30 * MIB;
-const ENDED_MS = 60_000;
+const ENDED_WITHIN_MS = 60_000;
 /** A script that allocates and touches memory endlessly. */
-const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
+const ALLOCATION_SCRIPT = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 
 const pages = await openPages({
   '/file': (_, response) => {
@@ -47,9 +47,9 @@ async function openMemoryHungryPage(session: CreatedSession) {
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const channel = String(sessionId);
   await client.send('Inspector.enable', {}, channel);
-  const evaluating = client.ask('Runtime.evaluate', { expression: GLUTTON }, channel);
-  evaluating.catch(() => {});
-  return { client, channel, evaluating };
+  const evaluation = client.ask('Runtime.evaluate', { expression: ALLOCATION_SCRIPT }, channel);
+  evaluation.catch(() => {});
+  return { client, channel, evaluating: evaluation };
 }
 
 /** Asserts that the events about the end of the session contain this reason and actor, and a matching detail. */
@@ -74,9 +74,9 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
-  const { client, channel, evaluating } = await openMemoryHungryPage(session);
-  await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  assert.ok((await withTimeLimit('the pending command to be answered', evaluating)).error);
+  const { client, channel, evaluating: evaluation } = await openMemoryHungryPage(session);
+  await client.waitForEvent('Inspector.targetCrashed', event => event.sessionId === channel);
+  assert.ok((await withTimeLimit('the pending command to be answered', evaluation)).error);
   const page = await contextOf(browser).newPage();
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
@@ -89,9 +89,9 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
 test('a session ends as out_of_memory when the kernel kills the browser itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
-  writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
+  writeFileSync(`/proc/${boxProcessesOf(server, session.id).browser}/oom_score_adj`, '1000');
   const { client } = await openMemoryHungryPage(session);
-  assert.equal((await client.closed(ENDED_MS)).code, 4002);
+  assert.equal((await client.waitForClose(ENDED_WITHIN_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await assertEndEvents(session, 'out_of_memory', 'browser', /memory limit/);
   assert.ok(await isResponsive(neighbour));
@@ -101,9 +101,9 @@ test('a session ends as out_of_memory when the kernel kills the browser itself',
 test('an adopted session ends as out_of_memory when the kernel kills its browser', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
-  writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
+  writeFileSync(`/proc/${boxProcessesOf(server, session.id).browser}/oom_score_adj`, '1000');
   const { client } = await openMemoryHungryPage(session);
-  assert.equal((await client.closed(ENDED_MS)).code, 4002);
+  assert.equal((await client.waitForClose(ENDED_WITHIN_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await server.waitUntilSettled();
 });
@@ -114,12 +114,12 @@ test('a session ends as disk_limit when its folder exceeds the size limit', asyn
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
   // Each file is smaller than the limit. A navigation that becomes a download ends at once.
-  const downloads = async (): Promise<void> => {
+  const startDownloads = async (): Promise<void> => {
     for (let times = 0; times < 4 && client.isOpen; times++)
       await client.ask('Page.navigate', { url: `${pages.url}/file?${times}` }, page);
   };
-  downloads().catch(() => {});
-  const { code, reason } = await client.closed(ENDED_MS);
+  startDownloads().catch(() => {});
+  const { code, reason } = await client.waitForClose(ENDED_WITHIN_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
   await assertEndEvents(session, 'disk_limit', 'service', /exceeded its limit/);

@@ -9,11 +9,11 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const COUNTING =
+const COUNTING_PAGE =
   '<!doctype html><title>Counts</title><script>let n = 0; setInterval(() => console.log("tick", n++), 100)</script>';
-const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><title>Popup</title>' });
+const pages = await openPages({ '/counts': COUNTING_PAGE, '/popup': '<!doctype html><title>Popup</title>' });
 /** The longest time for which entries may be lost. The log is stored every second, or later on a busy machine. */
-const LOST_MS = 10_000;
+const LOST_MS_MAX = 10_000;
 const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
 
 interface LogSlice {
@@ -34,7 +34,7 @@ const ticksOf = (log: readonly SessionLog[]): number[] =>
     return word === 'tick' ? [Number(count)] : [];
   });
 
-async function counting(settings: object) {
+async function openCountingPage(settings: object) {
   const session = await server.createSession(settings);
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -49,10 +49,10 @@ async function counting(settings: object) {
 }
 
 test('the log continues after a SIGKILL of the server, with a marker for the gap and the same page numbers', async () => {
-  const { session, client, page } = await counting({ keepAlive: true });
+  const { session, client, page } = await openCountingPage({ keepAlive: true });
   await client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, page);
   const isPopup = (entry: SessionLog): boolean => entry.pageId === 1 && entry.method === 'Page.frameNavigated';
-  const before = await eventually(
+  const sliceBefore = await eventually(
     'the popup',
     () => read(session.id),
     ({ log }) => log.some(isPopup),
@@ -62,41 +62,44 @@ test('the log continues after a SIGKILL of the server, with a marker for the gap
   await server.restart();
   const isMarker = (entry: SessionLog): boolean => entry.method === 'Log.entriesDropped';
   const hasTicksAfterMarker = ({ log }: LogSlice): boolean => ticksOf(log.slice(log.findIndex(isMarker))).length > 10;
-  const after = await eventually(
+  const sliceAfter = await eventually(
     'the log to continue after the marker',
     () => read(session.id),
     hasTicksAfterMarker,
     60_000,
   );
-  assert.deepEqual(after.log.slice(0, before.log.length), before.log, 'earlier entries are unchanged');
-  const markers = after.log.filter(isMarker).map(paramsOf);
+  assert.deepEqual(sliceAfter.log.slice(0, sliceBefore.log.length), sliceBefore.log, 'earlier entries are unchanged');
+  const markers = sliceAfter.log.filter(isMarker).map(paramsOf);
   assert.equal(markers.length, 1);
   assert.equal(markers[0]?.reason, 'restart');
   const from = Number(markers[0]?.from);
-  assert.ok(from > killedAt - LOST_MS && from <= killedAt + LOST_MS, `the gap begins ${killedAt - from} ms earlier`);
-  const ticks = ticksOf(after.log);
+  assert.ok(
+    from > killedAt - LOST_MS_MAX && from <= killedAt + LOST_MS_MAX,
+    `the gap begins ${killedAt - from} ms earlier`,
+  );
+  const ticks = ticksOf(sliceAfter.log);
   assert.deepEqual(
     ticks,
     [...new Set(ticks)].sort((one, other) => one - other),
     'every entry once and in order',
   );
   assert.ok(
-    after.log.slice(before.log.length).every(({ pageId }) => pageId !== 2),
+    sliceAfter.log.slice(sliceBefore.log.length).every(({ pageId }) => pageId !== 2),
     'the same pages have the same numbers',
   );
-  const filtered = await read(session.id, '?type=network');
-  assert.equal(filtered.log.filter(isMarker).length, 1, 'a filtered log contains the marker too');
+  const filteredSlice = await read(session.id, '?type=network');
+  assert.equal(filteredSlice.log.filter(isMarker).length, 1, 'a filtered log contains the marker too');
   await server.release(session.id);
   await client.close();
 });
 
 test('the log entries of a page up to shortly before its browser was killed are kept', async () => {
-  const { session, client } = await counting({});
+  const { session, client } = await openCountingPage({});
   await killBox(server.dataDir, session.id);
-  const ended = await server.waitUntilEnded(session.id);
-  assert.equal(ended.endReason, 'crashed');
+  const endedSession = await server.waitUntilEnded(session.id);
+  assert.equal(endedSession.endReason, 'crashed');
   const { log } = await read(session.id);
-  const said = Date.parse(String(ended.endedAt)) - Number(log.at(-1)?.timestamp);
-  assert.ok(said < LOST_MS, `the last entry is ${said} ms older than the end of the browser`);
+  const entryAgeMs = Date.parse(String(endedSession.endedAt)) - Number(log.at(-1)?.timestamp);
+  assert.ok(entryAgeMs < LOST_MS_MAX, `the last entry is ${entryAgeMs} ms older than the end of the browser`);
   await client.close();
 });

@@ -33,12 +33,12 @@ function writeAsBrowser(session: string, messages: readonly string[]): void {
  * The ids of all channels in the file notes/channels of the session: first those of the server, then those of clients.
  */
 function channelsOf(session: string): string[] {
-  const notes = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
-  return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
+  const channelsFile = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
+  return [...readFileSync(channelsFile, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
 }
 
 /** Malformed messages for the channel with this id. */
-const MALFORMED: ReadonlyArray<(channel: string) => string> = [
+const MALFORMED_MESSAGES: ReadonlyArray<(channel: string) => string> = [
   channel => `{"method":"Target.attachedToTarget","params":{,"sessionId":"${channel}"}`,
   channel => `{"method":"Target.targetCreated","params":7,"sessionId":"${channel}"}`,
   channel => `{"method":{"toString":1},"params":{},"sessionId":"${channel}"}`,
@@ -50,20 +50,20 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
 ];
 
 /** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
-const TARGET_MESSAGES = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
+const TARGET_MESSAGES = MALFORMED_MESSAGES.filter(write => write('').startsWith('{"method":"Target.'));
 
 test('malformed messages of a browser are dropped, and the session and its clients are kept', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
-  const own = channelsOf(session.id);
-  assert.ok(own.length > 0, 'the server has channels');
+  const ownChannels = channelsOf(session.id);
+  assert.ok(ownChannels.length > 0, 'the server has channels');
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  const [root = ''] = channelsOf(session.id).slice(own.length);
-  for (const channel of own)
+  const [root = ''] = channelsOf(session.id).slice(ownChannels.length);
+  for (const channel of ownChannels)
     writeAsBrowser(
       session.id,
-      MALFORMED.map(write => write(channel)),
+      MALFORMED_MESSAGES.map(write => write(channel)),
     );
   for (const channel of [root, page])
     writeAsBrowser(
@@ -106,6 +106,9 @@ test('a session ends as crashed after too many malformed messages, and other ses
   await assertEnded(server, session.id, 'ERROR', 'crashed');
   assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
-  const lost = server.log().filter(line => line.includes('browser.message_lost'));
-  assert.ok(lost.length > 0 && lost.length <= 3 * MALFORMED_MAX, `${lost.length} log lines for lost messages`);
+  const lostLines = server.log().filter(line => line.includes('browser.message_lost'));
+  assert.ok(
+    lostLines.length > 0 && lostLines.length <= 3 * MALFORMED_MAX,
+    `${lostLines.length} log lines for lost messages`,
+  );
 });

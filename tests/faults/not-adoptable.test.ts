@@ -15,7 +15,7 @@ import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { isResponsive } from './clients.ts';
-import { type BoxProcesses, boxOf, isGone, kill, waitUntilGone } from './victims.ts';
+import { type BoxProcesses, boxProcessesOf, isGone, kill, waitUntilGone } from './victims.ts';
 
 const server = await startServer({ env: { BERTH_SLOTS: '9' } });
 afterEach(async () => {
@@ -37,7 +37,7 @@ interface DamagedSession {
 }
 
 /** Ways to damage a session while no server is running. */
-const DAMAGES: Readonly<Record<string, (spoiled: DamagedSession) => unknown>> = {
+const DAMAGES: Readonly<Record<string, (damagedSession: DamagedSession) => unknown>> = {
   'its browser was killed': async ({ box }) => {
     kill(box.browser);
     await waitUntilGone(box.leader);
@@ -55,44 +55,44 @@ const DAMAGES: Readonly<Record<string, (spoiled: DamagedSession) => unknown>> = 
 };
 
 test('sessions end with service_restart in eight cases in which they cannot be adopted, and another session is kept', async () => {
-  const kept = await server.createSession({ keepAlive: true });
+  const keptSession = await server.createSession({ keepAlive: true });
   const create = async (): Promise<DamagedSession> => {
     const session = await server.createSession({ keepAlive: true });
-    return { session, box: boxOf(server, session.id) };
+    return { session, box: boxProcessesOf(server, session.id) };
   };
   // Created one after another: eight concurrent starts may take too long for a create.
-  const spoiled = new Map<string, DamagedSession>();
-  for (const why of Object.keys(DAMAGES)) spoiled.set(why, await create());
+  const damagedSessions = new Map<string, DamagedSession>();
+  for (const why of Object.keys(DAMAGES)) damagedSessions.set(why, await create());
   await server.kill();
-  for (const [why, one] of spoiled) await DAMAGES[why]?.(one);
-  for (const { session } of spoiled.values())
+  for (const [why, one] of damagedSessions) await DAMAGES[why]?.(one);
+  for (const { session } of damagedSessions.values())
     assert.ok(sessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
   await server.start();
-  for (const [why, { session, box }] of spoiled) {
+  for (const [why, { session, box }] of damagedSessions) {
     const { status, endReason, startedAt } = await server.waitUntilEnded(session.id);
     assert.deepEqual([status, endReason, startedAt], ['ERROR', 'service_restart', session.startedAt], why);
     for (const pid of [box.leader, box.bwrap, box.init, box.browser]) await waitUntilGone(pid);
   }
-  assert.ok(await isResponsive(kept));
-  await server.waitUntilSettled([kept.id]);
+  assert.ok(await isResponsive(keptSession));
+  await server.waitUntilSettled([keptSession.id]);
   assert.ok(await isResponsive(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
 test('a foreign process that has the recorded pid of a dead box is not killed', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const { leader } = boxOf(server, session.id);
+  const { leader } = boxProcessesOf(server, session.id);
   await server.kill();
   kill(leader);
   await waitUntilGone(leader);
-  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' });
+  const foreignProcess = spawn('sleep', ['600'], { stdio: 'ignore' });
   try {
-    await changeBox(session.id, { pid: Number(stranger.pid) });
+    await changeBox(session.id, { pid: Number(foreignProcess.pid) });
     await server.start();
     await assertEnded(server, session.id, 'ERROR', 'service_restart');
     await server.waitUntilSettled();
-    assert.equal(isGone(Number(stranger.pid)), false, 'the foreign process is still running');
+    assert.equal(isGone(Number(foreignProcess.pid)), false, 'the foreign process is still running');
   } finally {
-    stranger.kill('SIGKILL');
+    foreignProcess.kill('SIGKILL');
   }
 });
 
@@ -112,22 +112,25 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
 }
 
 test('the start of a server removes folders, cgroups and processes of its data folder that belong to no session', async () => {
-  const kept = await server.createSession({ keepAlive: true });
-  const stray = '01a1fa50-5319-7450-a6b3-c787ada50631';
+  const keptSession = await server.createSession({ keepAlive: true });
+  const strayId = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();
-  const marked = spawn('sleep', ['600'], {
+  const markedProcess = spawn('sleep', ['600'], {
     stdio: 'ignore',
-    env: { ...process.env, BERTH_BOX: `${installIdOf(server.dataDir)}/${stray}` },
+    env: { ...process.env, BERTH_BOX: `${installIdOf(server.dataDir)}/${strayId}` },
   });
-  const foreign = spawn('sleep', ['600'], { stdio: 'ignore', env: { ...process.env, BERTH_BOX: `00000000/${stray}` } });
-  const ended = once(marked, 'exit');
+  const foreignProcess = spawn('sleep', ['600'], {
+    stdio: 'ignore',
+    env: { ...process.env, BERTH_BOX: `00000000/${strayId}` },
+  });
+  const markedExit = once(markedProcess, 'exit');
   writeFileSync(join(server.dataDir, 'sessions', 'a-file'), 'not a folder');
   await server.start();
-  await ended;
-  assert.equal(isGone(foreign.pid ?? 0), false, 'a process of another data folder is not killed');
-  foreign.kill('SIGKILL');
-  await once(foreign, 'exit');
-  await server.waitUntilSettled([kept.id]);
-  assert.deepEqual(readdirSync(join(server.dataDir, 'sessions')), [kept.id]);
-  assert.ok(await isResponsive(kept));
+  await markedExit;
+  assert.equal(isGone(foreignProcess.pid ?? 0), false, 'a process of another data folder is not killed');
+  foreignProcess.kill('SIGKILL');
+  await once(foreignProcess, 'exit');
+  await server.waitUntilSettled([keptSession.id]);
+  assert.deepEqual(readdirSync(join(server.dataDir, 'sessions')), [keptSession.id]);
+  assert.ok(await isResponsive(keptSession));
 });

@@ -12,17 +12,17 @@ import { durationOf, framesOf } from '../harness/film.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { killIfRunning } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
+import { fetchFilm, listRecordingFiles, listReplays, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const LIVED_MS = 9_000;
+const RECORDING_MS = 9_000;
 /** By how much a recording may be longer or shorter than the time for which its tab existed. */
 const TOLERANCE_MS = 1_000;
 /** Like `TOLERANCE_MS`, but for gaps. Allows for the time until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
-const STORED_MS = 90_000;
-const BLACK = 16;
+const STORED_WITHIN_MS = 90_000;
+const BLACK_MAX = 16;
 
 const pages = await openPages({
   '/static': '<!doctype html><style>html{background:rgb(200,100,50)}</style>',
@@ -42,7 +42,7 @@ pages.set('/foreign', (_, response) => {
   const src = `${pages.b}/static`;
   response.end(`<!doctype html><style>*{margin:0}</style><iframe width="1280" height="720" src="${src}"></iframe>`);
 });
-const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
+const TAB_PATHS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
 /** The times at which an action was requested and its effect was observed. The effect occurred between the two. */
@@ -62,44 +62,44 @@ async function openTabs(client: CdpClient, count: number, first: TimeRange): Pro
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
   const expression = "void window.open('/canvas')";
-  const opened = [first];
-  opened.push(await timeRangeOf(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)));
+  const openRanges = [first];
+  openRanges.push(await timeRangeOf(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)));
   for (let tab = 2; tab < count; tab++) {
-    const url = `${pages.a}${KINDS[tab % KINDS.length]}`;
-    opened.push(await timeRangeOf(() => client.send('Target.createTarget', { url, newWindow: true })));
+    const url = `${pages.a}${TAB_PATHS[tab % TAB_PATHS.length]}`;
+    openRanges.push(await timeRangeOf(() => client.send('Target.createTarget', { url, newWindow: true })));
   }
-  return opened;
+  return openRanges;
 }
 
 /**
  * Asserts that the recording of every tab is stored, decodes, is as long as the tab existed, and is never all black.
  */
 async function assertWhole(
-  on: TestServer,
+  testServer: TestServer,
   id: string,
-  opened: readonly TimeRange[],
-  ended: TimeRange,
-  asked: () => Promise<void> = async () => {},
+  openRanges: readonly TimeRange[],
+  endRange: TimeRange,
+  afterRequest: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const tabs = opened.length;
+  const tabs = openRanges.length;
   await eventually(
     'all tabs to be stored',
-    () => replaysOf(on, id),
+    () => listReplays(testServer, id),
     list => list.length === tabs,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
-  await requestFiles(on, id);
-  await asked();
+  await requestFiles(testServer, id);
+  await afterRequest();
   const files = await eventually(
     'all files',
-    () => filesOf(on, id),
+    () => listRecordingFiles(testServer, id),
     list => list.every(isDone),
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   assert.deepEqual(
     files.map(({ status }) => status),
     files.map(() => 'COMPLETED'),
-    on
+    testServer
       .log()
       .filter(line => line.includes('recording.not'))
       .join('\n'),
@@ -107,64 +107,68 @@ async function assertWhole(
   for (const { pageId, downloadUrl } of files) {
     const film = Buffer.from(await (await fetch(downloadUrl ?? '')).arrayBuffer());
     const lengthMs = durationOf(film) * 1000;
-    const { from, to } = opened[Number(pageId)] ?? { from: 0, to: 0 };
-    const [minMs, maxMs] = [ended.from - to, ended.to - from];
+    const { from, to } = openRanges[Number(pageId)] ?? { from: 0, to: 0 };
+    const [minMs, maxMs] = [endRange.from - to, endRange.to - from];
     const isAsLong = lengthMs < maxMs + TOLERANCE_MS && lengthMs > minMs - TOLERANCE_MS;
     assert.ok(isAsLong, `page ${pageId}: ${lengthMs} ms of ${minMs} to ${maxMs}`);
-    const dark = framesOf(film).filter(({ at, colour }) => at > 1.5 && colour.every(value => value < BLACK));
-    assert.deepEqual(dark, [], `page ${pageId} is black`);
+    const darkFrames = framesOf(film).filter(({ at, colour }) => at > 1.5 && colour.every(value => value < BLACK_MAX));
+    assert.deepEqual(darkFrames, [], `page ${pageId} is black`);
   }
 }
 
-/** Creates a session and connects to it. `created` is the period in which its first tab may have opened. */
-async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: TimeRange }> {
+/** Creates a session and connects to it. `creationRange` is the period in which its first tab may have opened. */
+async function createAndConnect(
+  testServer: TestServer,
+): Promise<{ id: string; client: CdpClient; creationRange: TimeRange }> {
   const from = Date.now();
-  const { id, connectUrl } = await on.createSession({ keepAlive: true });
-  const created = { from, to: Date.now() };
-  return { id, client: await CdpClient.connect(connectUrl), created };
+  const { id, connectUrl } = await testServer.createSession({ keepAlive: true });
+  const creationRange = { from, to: Date.now() };
+  return { id, client: await CdpClient.connect(connectUrl), creationRange };
 }
 
 const isDone = ({ status }: { status: string }): boolean => status === 'COMPLETED' || status === 'FAILED';
 
 test('every tab is stored completely if a browser with twelve tabs is killed', async () => {
-  const { id, client, created } = await begin(server);
-  const opened = await openTabs(client, 12, created);
-  await setTimeout(LIVED_MS);
-  const killed = await timeRangeOf(async () => killBox(server.dataDir, id));
+  const { id, client, creationRange } = await createAndConnect(server);
+  const openRanges = await openTabs(client, 12, creationRange);
+  await setTimeout(RECORDING_MS);
+  const killRange = await timeRangeOf(async () => killBox(server.dataDir, id));
   await server.waitUntilEnded(id);
-  await assertWhole(server, id, opened, killed);
+  await assertWhole(server, id, openRanges, killRange);
 });
 
 test('the next server continues the recording of every tab if the server is killed while recording and encoding', async () => {
-  const { id, client, created } = await begin(server);
-  const opened = await openTabs(client, 4, created);
-  await setTimeout(LIVED_MS);
-  const down = await timeRangeOf(() => server.restart());
+  const { id, client, creationRange } = await createAndConnect(server);
+  const openRanges = await openTabs(client, 4, creationRange);
+  await setTimeout(RECORDING_MS);
+  const downRange = await timeRangeOf(() => server.restart());
   await setTimeout(2_000);
-  const released = await timeRangeOf(() => server.release(id));
-  await assertWhole(server, id, opened, released);
+  const releaseRange = await timeRangeOf(() => server.release(id));
+  await assertWhole(server, id, openRanges, releaseRange);
   // From the death of the server until the next server observes the tab, the recording has a marked gap that shows the
   // last frame.
-  for (const { pageId, startTimeMs, gaps = [] } of await replaysOf(server, id)) {
-    const held = gaps.filter(({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > LIVED_MS / 2);
-    const unseenMs = (held[0]?.endTimeMs ?? 0) - (held[0]?.startTimeMs ?? 0);
-    const isHeld = held.length === 1 && unseenMs > 0 && unseenMs < down.to - down.from + GAP_TOLERANCE_MS;
+  for (const { pageId, startTimeMs, gaps = [] } of await listReplays(server, id)) {
+    const heldGaps = gaps.filter(
+      ({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > RECORDING_MS / 2,
+    );
+    const unseenMs = (heldGaps[0]?.endTimeMs ?? 0) - (heldGaps[0]?.startTimeMs ?? 0);
+    const isHeld = heldGaps.length === 1 && unseenMs > 0 && unseenMs < downRange.to - downRange.from + GAP_TOLERANCE_MS;
     assert.ok(isHeld, `page ${pageId}: ${JSON.stringify(gaps)}`);
   }
 });
 
 test('the next server stores the recorded part of every tab if the server and the browser are killed', async () => {
-  const { id, client, created } = await begin(server);
-  const opened = await openTabs(client, 4, created);
-  await setTimeout(LIVED_MS);
-  const killed = await timeRangeOf(async () => {
+  const { id, client, creationRange } = await createAndConnect(server);
+  const openRanges = await openTabs(client, 4, creationRange);
+  await setTimeout(RECORDING_MS);
+  const killRange = await timeRangeOf(async () => {
     await server.kill();
     killBox(server.dataDir, id);
   });
   await server.restart();
   await server.waitUntilEnded(id);
   // The server is killed again while the files are being assembled.
-  await assertWhole(server, id, opened, killed, () => server.restart());
+  await assertWhole(server, id, openRanges, killRange, () => server.restart());
   await server.waitUntilSettled();
 });
 
@@ -174,32 +178,32 @@ test('recordings are stored once an encoder works, even if the encoder was missi
   // The encoder does not run as root and needs access to the folder.
   chmodSync(folder, 0o755);
   const encoder = join(folder, 'ffmpeg');
-  const own = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });
-  const { id, client, created } = await begin(own);
-  const opened = await openTabs(client, 2, created);
-  await setTimeout(LIVED_MS);
-  assert.equal((await own.read(id)).status, 'RUNNING');
-  assert.deepEqual(await replaysOf(own, id), []);
+  const ownServer = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });
+  const { id, client, creationRange } = await createAndConnect(ownServer);
+  const openRanges = await openTabs(client, 2, creationRange);
+  await setTimeout(RECORDING_MS);
+  assert.equal((await ownServer.read(id)).status, 'RUNNING');
+  assert.deepEqual(await listReplays(ownServer, id), []);
   copyFileSync('/usr/bin/ffmpeg', encoder);
   // The first two encoder processes are killed.
   for (let runs = 0; runs < 2; runs++) {
     const [pid = 0] = await eventually(
       'ffmpeg to run',
-      () => encodersOf(own.pid),
+      () => encodersOf(ownServer.pid),
       ({ length }) => length > 0,
-      STORED_MS,
+      STORED_WITHIN_MS,
     );
     killIfRunning(pid);
   }
   await eventually(
     'the first segment',
-    () => replaysOf(own, id),
+    () => listReplays(ownServer, id),
     list => list.length === 2,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
-  const releasing = await timeRangeOf(() => own.release(id));
-  await waitForPlaylist(own, id, '0', text => text.includes('ENDLIST'));
-  await assertWhole(own, id, opened, releasing);
-  const film = await fetchFilm(await waitForPlaylist(own, id, '1', text => text.includes('ENDLIST')));
+  const releaseRange = await timeRangeOf(() => ownServer.release(id));
+  await waitForPlaylist(ownServer, id, '0', text => text.includes('ENDLIST'));
+  await assertWhole(ownServer, id, openRanges, releaseRange);
+  const film = await fetchFilm(await waitForPlaylist(ownServer, id, '1', text => text.includes('ENDLIST')));
   assert.ok(framesOf(film).length > 10, 'the moving page has all its frames');
 });

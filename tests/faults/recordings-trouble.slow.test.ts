@@ -10,18 +10,18 @@ import { setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
 import { durationOf, framesOf } from '../harness/film.ts';
 import { openPages } from '../harness/pages.ts';
-import { filesOf, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { listRecordingFiles, listReplays, requestFiles } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 900 * MIB;
 /** Less than the free space that recordings require. */
 const NEARLY_FULL_BYTES = 400 * MIB;
-const AWAY_MS = 60_000;
-const STORED_MS = 60_000;
+const OUTAGE_MS = 60_000;
+const STORED_WITHIN_MS = 60_000;
 const TOLERANCE_MS = 1_000;
 
 const pages = await openPages({
@@ -32,28 +32,28 @@ const pages = await openPages({
   </script>`,
 });
 
-async function begin(server: TestServer) {
-  const from = Date.now();
+async function startRecording(server: TestServer) {
+  const createdFrom = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const to = Date.now();
+  const createdTo = Date.now();
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/moving` }, page);
-  return { id, client, page, from, to };
+  return { id, client, page, from: createdFrom, to: createdTo };
 }
 
-async function fileOf(server: TestServer, id: string): Promise<Buffer> {
+async function fetchFile(server: TestServer, id: string): Promise<Buffer> {
   await eventually(
     'the request to be accepted',
     async () => (await requestFiles(server, id)).status === 202,
     Boolean,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   const [file] = await eventually(
     'the file',
-    () => filesOf(server, id),
+    () => listRecordingFiles(server, id),
     ([one]) => one?.status === 'COMPLETED' || one?.status === 'FAILED',
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   assert.equal(file?.status, 'COMPLETED');
   return Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
@@ -63,29 +63,33 @@ test('requests for files return 502 while the object store is down for a minute,
   const store = await startS3();
   after(() => store.close());
   const server = await startServer({ pages, env: store.env });
-  const { id, client, page, from, to } = await begin(server);
+  const { id, client, page, from: createdFrom, to: createdTo } = await startRecording(server);
   await eventually(
     'the first segment',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     list => list.length === 1,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   await store.down();
-  await setTimeout(AWAY_MS);
+  await setTimeout(OUTAGE_MS);
   assert.equal(await client.evaluate('1 + 1', page), 2);
   const releasedFrom = Date.now();
   await server.release(id);
   const releasedTo = Date.now();
   await server.waitUntilEnded(id);
-  const refused = await requestFiles(server, id);
-  assert.deepEqual([refused.status, (refused.body as { code: string }).code], [502, 'recording_service_unavailable']);
+  const refusedResponse = await requestFiles(server, id);
+  assert.deepEqual(
+    [refusedResponse.status, (refusedResponse.body as { code: string }).code],
+    [502, 'recording_service_unavailable'],
+  );
   await store.up();
-  const film = await fileOf(server, id);
+  const film = await fetchFile(server, id);
   const lengthMs = durationOf(film) * 1_000;
-  const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;
-  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - to} to ${releasedTo - from}`);
-  assert.ok(framesOf(film).length > AWAY_MS / 1_000, 'every frame of the time without a store was stored');
-  const [{ gaps = [] } = {}] = await replaysOf(server, id);
+  const isWhole =
+    lengthMs > releasedFrom - createdTo - TOLERANCE_MS && lengthMs < releasedTo - createdFrom + TOLERANCE_MS;
+  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - createdTo} to ${releasedTo - createdFrom}`);
+  assert.ok(framesOf(film).length > OUTAGE_MS / 1_000, 'every frame of the time without a store was stored');
+  const [{ gaps = [] } = {}] = await listReplays(server, id);
   assert.deepEqual(
     gaps.filter(({ startTimeMs }) => startTimeMs > 0),
     [],
@@ -104,47 +108,48 @@ test('a recording pauses with a gap while the disk is full and continues later, 
     run('umount', folder);
     rmSync(folder, { recursive: true });
   });
-  const { id, client, page, from, to } = await begin(server);
+  const { id, client, page, from: createdFrom, to: createdTo } = await startRecording(server);
   await eventually(
     'the first segment',
-    () => replaysOf(server, id),
+    () => listReplays(server, id),
     list => list.length === 1,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   leaveFree(folder, ballast, NEARLY_FULL_BYTES);
   await eventually(
     'the event recording.limited',
-    () => eventsOf(server, id, 'recording.limited'),
+    () => listEvents(server, id, 'recording.limited'),
     list => list.length === 1,
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
-  const [told] = await eventsOf(server, id, 'recording.limited');
-  assert.deepEqual(told?.detail, { reason: 'disk_full' });
-  const open = await eventually(
+  const [limitedEvent] = await listEvents(server, id, 'recording.limited');
+  assert.deepEqual(limitedEvent?.detail, { reason: 'disk_full' });
+  const openGap = await eventually(
     'the recording to list a gap',
-    async () => (await replaysOf(server, id))[0]?.gaps?.filter(({ why }) => why === 'missing').at(-1),
+    async () => (await listReplays(server, id))[0]?.gaps?.filter(({ why }) => why === 'missing').at(-1),
     gap => gap !== undefined && gap.startTimeMs > 0,
   );
   assert.equal(await client.evaluate('1 + 1', page), 2, 'the session continues');
   leaveFree(folder, ballast, DISK_BYTES);
-  const before = (await replaysOf(server, id))[0]?.endTimeMs ?? 0;
+  const endMsBefore = (await listReplays(server, id))[0]?.endTimeMs ?? 0;
   await eventually(
     'the recording to continue',
-    () => replaysOf(server, id),
-    ([one]) => (one?.endTimeMs ?? 0) > before + 6_000,
-    STORED_MS,
+    () => listReplays(server, id),
+    ([one]) => (one?.endTimeMs ?? 0) > endMsBefore + 6_000,
+    STORED_WITHIN_MS,
   );
   const releasedFrom = Date.now();
   await server.release(id);
   const releasedTo = Date.now();
   await server.waitUntilEnded(id);
-  const film = await fileOf(server, id);
+  const film = await fetchFile(server, id);
   const lengthMs = durationOf(film) * 1_000;
-  const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;
-  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - to} to ${releasedTo - from}`);
-  const [{ gaps = [] } = {}] = await replaysOf(server, id);
+  const isWhole =
+    lengthMs > releasedFrom - createdTo - TOLERANCE_MS && lengthMs < releasedTo - createdFrom + TOLERANCE_MS;
+  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - createdTo} to ${releasedTo - createdFrom}`);
+  const [{ gaps = [] } = {}] = await listReplays(server, id);
   const [gap, ...more] = gaps.filter(({ why, startTimeMs }) => why === 'missing' && startTimeMs > 0);
-  assert.deepEqual([gap?.startTimeMs, more], [open?.startTimeMs, []]);
+  assert.deepEqual([gap?.startTimeMs, more], [openGap?.startTimeMs, []]);
   assert.ok((gap?.endTimeMs ?? 0) > (gap?.startTimeMs ?? 0));
 });
 

@@ -21,11 +21,11 @@ const pages = await openPages();
 const read = (path: string): string => readFileSync(join(home, path), 'utf8');
 
 test('two builds of a release produce the same bytes, and the checksums match', () => {
-  const again = makeRelease(join(folder, 'again'));
-  assert.deepEqual(readFileSync(again), readFileSync(tarball));
-  for (const place of [folder, join(folder, 'again')])
+  const secondTarball = makeRelease(join(folder, 'again'));
+  assert.deepEqual(readFileSync(secondTarball), readFileSync(tarball));
+  for (const releaseFolder of [folder, join(folder, 'again')])
     assert.match(
-      runCommand('sh', ['-c', `cd '${place}' && sha256sum --check SHA256SUMS`]),
+      runCommand('sh', ['-c', `cd '${releaseFolder}' && sha256sum --check SHA256SUMS`]),
       /berth-\S+\.tgz: OK\n.*json: OK/,
     );
 });
@@ -43,48 +43,56 @@ test('a release has compiled files, a lock file and its documents, but no source
 });
 
 test('the installed packages match the lock file of the checkout, and the software bill of materials is complete', () => {
-  const locked = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
-  const pinned = JSON.parse(read('npm-shrinkwrap.json')).packages;
+  const lockedPackages = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
+  const pinnedPackages = JSON.parse(read('npm-shrinkwrap.json')).packages;
   const parts = JSON.parse(read('parts.cdx.json'));
   assert.deepEqual([parts.bomFormat, parts.metadata.component.name], ['CycloneDX', 'berth']);
-  const listed = new Set<string>(parts.components.map((part: { purl: string }) => decodeURIComponent(part.purl)));
+  const listedPurls = new Set<string>(parts.components.map((part: { purl: string }) => decodeURIComponent(part.purl)));
   // Packages for other machines are in the lock file and are not installed.
-  const paths = Object.keys(pinned).filter(path => path !== '' && pinned[path].os === undefined);
+  const paths = Object.keys(pinnedPackages).filter(path => path !== '' && pinnedPackages[path].os === undefined);
   assert.ok(paths.length > 100, String(paths.length));
   for (const path of paths) {
-    const { version, integrity } = pinned[path];
-    assert.deepEqual([version, integrity], [locked[path]?.version, locked[path]?.integrity], path);
+    const { version, integrity } = pinnedPackages[path];
+    assert.deepEqual([version, integrity], [lockedPackages[path]?.version, lockedPackages[path]?.integrity], path);
     assert.equal(JSON.parse(read(join(path, 'package.json'))).version, version, path);
     const name = path.replace(/^.*node_modules\//, '');
-    assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the software bill of materials`);
+    assert.ok(
+      listedPurls.has(`pkg:npm/${name}@${version}`),
+      `${name} ${version} is not in the software bill of materials`,
+    );
   }
   // The console is bundled, so the list also contains the packages of the console.
-  assert.ok([...listed].some(purl => purl.startsWith('pkg:npm/react@')));
+  assert.ok([...listedPurls].some(purl => purl.startsWith('pkg:npm/react@')));
 });
 
 test('the command of a release prints its version and commit', () => {
-  const said = runCommand(command, ['--version']).trim();
-  assert.equal(said.replace(/-changed/, ''), versionText());
+  const versionOutput = runCommand(command, ['--version']).trim();
+  assert.equal(versionOutput.replace(/-changed/, ''), versionText());
 });
 
 test('sessions of the checkout continue in the installed release, which also creates sessions and serves the console and the docs', async () => {
   const installed: { command?: string } = {};
-  const server = await startServer({ pages, installed, isMeasured: true, env: { BERTH_ADOPT_GRACE: '600' } });
-  const kept = await server.createSession({ keepAlive: true });
-  const before = await CdpClient.connect(kept.connectUrl);
-  const page = await before.attachToPage();
-  await before.send('Page.navigate', { url: `${pages.a}/next` }, page);
-  await before.evaluate('globalThis.kept = 7', page);
+  const server = await startServer({
+    pages,
+    installedRelease: installed,
+    isMeasured: true,
+    env: { BERTH_ADOPT_GRACE: '600' },
+  });
+  const keptSession = await server.createSession({ keepAlive: true });
+  const firstClient = await CdpClient.connect(keptSession.connectUrl);
+  const page = await firstClient.attachToPage();
+  await firstClient.send('Page.navigate', { url: `${pages.a}/next` }, page);
+  await firstClient.evaluate('globalThis.kept = 7', page);
   await server.kill('SIGTERM');
 
   installed.command = command;
   await server.start();
-  const { status, expiresAt, connectUrl } = await server.read(kept.id);
-  assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', kept.expiresAt, kept.connectUrl]);
-  const after = await CdpClient.connect(kept.connectUrl);
-  assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
-  await after.close();
-  await server.release(kept.id);
+  const { status, expiresAt, connectUrl } = await server.read(keptSession.id);
+  assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', keptSession.expiresAt, keptSession.connectUrl]);
+  const secondClient = await CdpClient.connect(keptSession.connectUrl);
+  assert.equal(await secondClient.evaluate('globalThis.kept', await secondClient.attachToPage()), 7);
+  await secondClient.close();
+  await server.release(keptSession.id);
 
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -95,8 +103,8 @@ test('sessions of the checkout continue in the installed release, which also cre
   await server.release(session.id);
   for (const path of ['/console', '/docs', '/openapi.yaml'])
     assert.equal((await fetch(server.url + path)).status, 200, path);
-  const said = await server.berth('status');
-  assert.equal(said.code, 0, said.stderr);
+  const statusResult = await server.berth('status');
+  assert.equal(statusResult.code, 0, statusResult.stderr);
   assert.match((await server.berth('keys', 'create')).stdout, /bak_/);
   await server.waitUntilSettled();
 });

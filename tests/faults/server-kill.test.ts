@@ -37,62 +37,62 @@ const server = await startServer({
 
 afterEach(() => releaseAll(server));
 
-const sessionsWithStatus = (status: string) =>
+const listByStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
 test('when the server is killed under load, running sessions continue with their deadlines, and other sessions end with the right reason', async () => {
-  const short = await server.createSession({ timeout: 60, keepAlive: true });
+  const shortSession = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
-  const kept = await server.createSession({ keepAlive: true });
-  const left = await server.createSession();
-  const returning = await server.createSession();
-  const neverVisited = await server.createSession();
-  const busy = [
-    await startRouteHolder(kept, `${pages.url}/`, MARKER),
-    await startPopupWaiter(kept, `${pages.url}/popups`),
-    await startPuppeteerClient(kept, `${pages.url}/next`),
-    await startFloodingClient(kept),
-    await startIdleClient(left),
-    await startIdleClient(returning),
+  const keptSession = await server.createSession({ keepAlive: true });
+  const abandonedSession = await server.createSession();
+  const returningSession = await server.createSession();
+  const unvisitedSession = await server.createSession();
+  const busyClients = [
+    await startRouteHolder(keptSession, `${pages.url}/`, MARKER),
+    await startPopupWaiter(keptSession, `${pages.url}/popups`),
+    await startPuppeteerClient(keptSession, `${pages.url}/next`),
+    await startFloodingClient(keptSession),
+    await startIdleClient(abandonedSession),
+    await startIdleClient(returningSession),
   ];
   chromium.setBehaviour('hangs');
-  const lost = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
-  const [starting] = await eventually(
+  const lostCreate = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
+  const [startingSession] = await eventually(
     'a session to be starting',
-    () => sessionsWithStatus('PENDING'),
+    () => listByStatus('PENDING'),
     rows => rows.length > 0,
   );
 
   await server.kill('SIGKILL');
-  await withTimeLimit('every client to be disconnected', Promise.all(busy.map(({ ended }) => ended)));
-  await lost;
+  await withTimeLimit('every client to be disconnected', Promise.all(busyClients.map(({ ended }) => ended)));
+  await lostCreate;
   chromium.setBehaviour('well');
-  await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));
+  await eventually('the short session to be overdue', () => server.now() > new Date(shortSession.expiresAt));
   const killedAtMs = server.now().getTime();
   await server.start();
 
   // This client connects first, because it must connect within the grace period.
-  const back = await CdpClient.connect(returning.connectUrl);
-  assert.equal((await server.read(left.id)).status, 'RUNNING', 'clients have time to reconnect');
-  await assertContinues(kept);
-  await assertNothingHeldByDeadClients(kept);
-  await assertHeapIsKept(kept);
-  await assertEndedAs(short, 'TIMED_OUT', 'timed_out');
-  assert.ok(starting);
-  await assertEndedAs(starting, 'ERROR', 'service_restart');
+  const returningClient = await CdpClient.connect(returningSession.connectUrl);
+  assert.equal((await server.read(abandonedSession.id)).status, 'RUNNING', 'clients have time to reconnect');
+  await assertContinues(keptSession);
+  await assertNothingHeldByDeadClients(keptSession);
+  await assertHeapIsKept(keptSession);
+  await assertEndedAs(shortSession, 'TIMED_OUT', 'timed_out');
+  assert.ok(startingSession);
+  await assertEndedAs(startingSession, 'ERROR', 'service_restart');
 
-  await back.send('Browser.getVersion');
+  await returningClient.send('Browser.getVersion');
   await server.advance((ADOPT_GRACE_SECONDS + 1) * 1000);
-  const ended = await assertEndedAs(left, 'COMPLETED', 'client_disconnected');
-  const waitedMs = Date.parse(String(ended.endedAt)) - killedAtMs;
+  const endedSession = await assertEndedAs(abandonedSession, 'COMPLETED', 'client_disconnected');
+  const waitedMs = Date.parse(String(endedSession.endedAt)) - killedAtMs;
   assert.ok(waitedMs >= ADOPT_GRACE_SECONDS * 1000, `ended after ${waitedMs} ms`);
-  for (const session of [kept, returning, neverVisited]) await assertContinues(session);
-  assert.ok(back.isOpen);
-  await back.close();
-  await server.waitUntilSettled([kept.id, returning.id, neverVisited.id]);
-  for (const session of [kept, neverVisited]) await server.release(session.id);
+  for (const session of [keptSession, returningSession, unvisitedSession]) await assertContinues(session);
+  assert.ok(returningClient.isOpen);
+  await returningClient.close();
+  await server.waitUntilSettled([keptSession.id, returningSession.id, unvisitedSession.id]);
+  for (const session of [keptSession, unvisitedSession]) await server.release(session.id);
   await server.advance(5_000);
-  await assertEndedAs(returning, 'COMPLETED', 'client_disconnected');
+  await assertEndedAs(returningSession, 'COMPLETED', 'client_disconnected');
   await server.waitUntilSettled();
 });
 
@@ -127,11 +127,11 @@ async function assertNothingHeldByDeadClients(session: CreatedSession): Promise<
   await page.goto(`${pages.url}/held`);
   assert.equal(await page.title(), 'Held');
   await browser.close();
-  const other = await connectPuppeteer(session);
-  const own = await other.newPage();
-  await own.goto(`${pages.url}/next`);
-  assert.equal(await own.title(), 'Next');
-  await other.disconnect();
+  const secondBrowser = await connectPuppeteer(session);
+  const secondPage = await secondBrowser.newPage();
+  await secondPage.goto(`${pages.url}/next`);
+  assert.equal(await secondPage.title(), 'Next');
+  await secondBrowser.disconnect();
 }
 
 async function assertHeapIsKept(session: CreatedSession): Promise<void> {
@@ -166,10 +166,10 @@ test('the next server adopts the sessions if a server is killed during its start
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   for (const afterMs of [150, 400, 700, 1000]) {
-    const starting = server.start().catch(() => {});
+    const pendingStart = server.start().catch(() => {});
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await server.kill().catch(() => {});
-    await starting;
+    await pendingStart;
   }
   await server.start();
   await assertContinues(session);

@@ -9,7 +9,7 @@ import { sendRequest } from '../harness/http.ts';
 import type { CreatedSession } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
-const AGENTS = 2;
+const AGENT_COUNT = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
 /** Connection errors that may be transient: refused for now, or cut off by a host that is ending. */
@@ -18,59 +18,59 @@ const SESSIONS = '/v1/browsers/sessions';
 
 export class Traffic {
   readonly #fleet: { readonly url: string; readonly key: string };
-  readonly #created: CreatedSession[] = [];
-  readonly #failed: string[] = [];
+  readonly #createdSessions: CreatedSession[] = [];
+  readonly #failures: string[] = [];
   readonly #agents: ReadonlyArray<Promise<void>>;
   readonly #isPatient: boolean;
-  readonly #repeated: string[] = [];
-  #requests = 0;
+  readonly #repeatReasons: string[] = [];
+  #requestCount = 0;
   #isOver = false;
 
   constructor(fleet: { readonly url: string; readonly key: string }, { isPatient = false } = {}) {
     this.#fleet = fleet;
     this.#isPatient = isPatient;
-    this.#agents = Array.from({ length: AGENTS }, () => this.#work());
+    this.#agents = Array.from({ length: AGENT_COUNT }, () => this.#runAgent());
   }
 
   /** Waits for this many new sessions, and returns them. */
-  async created(count: number): Promise<readonly CreatedSession[]> {
-    const from = this.#created.length;
+  async waitForSessions(count: number): Promise<readonly CreatedSession[]> {
+    const countBefore = this.#createdSessions.length;
     await eventually(
       `${count} sessions to be created`,
-      () => this.#created.length + this.#failed.length >= from + count,
+      () => this.#createdSessions.length + this.#failures.length >= countBefore + count,
     );
-    return this.#created.slice(from);
+    return this.#createdSessions.slice(countBefore);
   }
 
   /**
-   * Stops the agents. `repeated` lists the reason for each repeated request: the error code of the response, or a
+   * Stops the agents. `repeatReasons` lists the reason for each repeated request: the error code of the response, or a
    * connection error.
    */
-  async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
+  async end(): Promise<{ requests: number; repeatReasons: readonly string[]; failures: readonly string[] }> {
     this.#isOver = true;
     await withTimeLimit('the agents to end', Promise.all(this.#agents));
-    return { requests: this.#requests, repeated: this.#repeated, failed: this.#failed };
+    return { requests: this.#requestCount, repeatReasons: this.#repeatReasons, failures: this.#failures };
   }
 
-  async #work(): Promise<void> {
+  async #runAgent(): Promise<void> {
     while (!this.#isOver) {
-      await this.#session().catch(error => this.#failed.push(String(error)));
+      await this.#runSession().catch(error => this.#failures.push(String(error)));
       await setTimeout(PAUSE_MS);
     }
   }
 
-  async #session(): Promise<void> {
+  async #runSession(): Promise<void> {
     const session = await this.#ask<CreatedSession>('POST', SESSIONS, 201, { keepAlive: true });
-    this.#created.push(session);
+    this.#createdSessions.push(session);
     const path = `${SESSIONS}/${session.id}`;
     await this.#evaluate(session.connectUrl);
     const { status } = await this.#ask<Session>('GET', path, 200);
-    if (status !== 'RUNNING') this.#failed.push(`session ${session.id} is ${status}`);
+    if (status !== 'RUNNING') this.#failures.push(`session ${session.id} is ${status}`);
     await this.#ask<Session[]>('GET', `${SESSIONS}?status=RUNNING`, 200);
     await this.#release(path);
-    const ended = await this.#ask<Session>('GET', path, 200);
-    if (ended.status !== 'COMPLETED' || ended.endReason !== 'released')
-      this.#failed.push(`session ${session.id} ended as ${ended.status} / ${ended.endReason}`);
+    const endedSession = await this.#ask<Session>('GET', path, 200);
+    if (endedSession.status !== 'COMPLETED' || endedSession.endReason !== 'released')
+      this.#failures.push(`session ${session.id} ended as ${endedSession.status} / ${endedSession.endReason}`);
   }
 
   /** If the response to a release is lost, the repeated request is refused, because the session has ended. */
@@ -101,7 +101,7 @@ export class Traffic {
         return await CdpClient.connect(url);
       } catch (error) {
         if (!this.#isPatient || turn === REPEATS_MAX || !TRANSIENT_ERROR.test(String(error))) throw error;
-        this.#repeated.push('connection');
+        this.#repeatReasons.push('connection');
         await setTimeout(PAUSE_MS);
       }
   }
@@ -112,16 +112,16 @@ export class Traffic {
       ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       ...(path === SESSIONS && method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
     };
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const bodyOption = body === undefined ? {} : { body: JSON.stringify(body) };
     for (let turn = 0; ; turn += 1) {
-      this.#requests += 1;
-      const result = await sendRequest<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
+      this.#requestCount += 1;
+      const result = await sendRequest<Body>(`${url}${path}`, { method, headers, ...bodyOption }).catch(String);
       if (typeof result === 'object' && result.status === expected) return result.body;
-      const [isTransient, said] =
+      const [isTransient, failureText] =
         typeof result === 'object' ? [result.status === 503, result.text] : [TRANSIENT_ERROR.test(result), result];
       if (!this.#isPatient || !isTransient || turn === REPEATS_MAX)
-        throw new Error(`${method} ${path} failed: ${said}`);
-      this.#repeated.push(/"code":"(\w+)"/.exec(said)?.[1] ?? said);
+        throw new Error(`${method} ${path} failed: ${failureText}`);
+      this.#repeatReasons.push(/"code":"(\w+)"/.exec(failureText)?.[1] ?? failureText);
       await setTimeout(PAUSE_MS);
     }
   }

@@ -14,21 +14,21 @@ import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts
 const DAY_SECONDS = 86_400;
 
 /** The newest commit that is at least a day older than this one. Undefined in a clone whose history is too short. */
-function commitOfTheDayBefore(): string | undefined {
+function commitOfPreviousDay(): string | undefined {
   const now = Number(runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
   const id = runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();
   return id === '' ? undefined : id;
 }
 
 /** The commit before the newest change of the schema. A database that it creates has the previous schema version. */
-function commitOfTheSchemaBefore(): string {
+function commitOfPreviousSchema(): string {
   const migrations = ['--', 'server/engines/store/migrations/index.ts'];
   const newest = runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();
   return runCommand('git', ['-C', CHECKOUT, 'rev-parse', `${newest}^`]).trim();
 }
 
 /** Unpacks the files of the commit and installs their packages. Returns the path of the program. */
-function unpack(commit: string, folder: string): string {
+function installCommit(commit: string, folder: string): string {
   mkdirSync(folder);
   runCommand('sh', ['-c', 'git -C "$1" archive "$2" | tar -x -C "$3"', 'sh', CHECKOUT, commit, folder]);
   runCommand('npm', [
@@ -45,37 +45,43 @@ function unpack(commit: string, folder: string): string {
 }
 
 test('sessions that were started by the version of the day before continue in this version', async () => {
-  const commit = commitOfTheDayBefore();
+  const commit = commitOfPreviousDay();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = createTemporaryFolder();
   const pages = await openPages();
-  const installed: { command?: string } = { command: unpack(commit, join(folder, 'before')) };
+  const installed: { command?: string } = { command: installCommit(commit, join(folder, 'before')) };
   const dataDir = join(folder, 'data');
-  const server = await startServer({ pages, installed, dataDir, isMeasured: true, env: { BERTH_ADOPT_GRACE: '600' } });
+  const server = await startServer({
+    pages,
+    installedRelease: installed,
+    dataDir,
+    isMeasured: true,
+    env: { BERTH_ADOPT_GRACE: '600' },
+  });
   const session = await server.createSession({ keepAlive: true });
-  const before = await CdpClient.connect(session.connectUrl);
-  const page = await before.attachToPage();
-  await before.send('Page.navigate', { url: `${pages.a}/next` }, page);
-  await before.evaluate('globalThis.kept = 7', page);
+  const firstClient = await CdpClient.connect(session.connectUrl);
+  const page = await firstClient.attachToPage();
+  await firstClient.send('Page.navigate', { url: `${pages.a}/next` }, page);
+  await firstClient.evaluate('globalThis.kept = 7', page);
   await server.kill('SIGTERM');
 
   delete installed.command;
   await server.start();
   const { status, expiresAt, connectUrl } = await server.read(session.id);
   assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', session.expiresAt, session.connectUrl]);
-  const after = await CdpClient.connect(session.connectUrl);
-  assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
-  await after.close();
+  const secondClient = await CdpClient.connect(session.connectUrl);
+  assert.equal(await secondClient.evaluate('globalThis.kept', await secondClient.attachToPage()), 7);
+  await secondClient.close();
   await server.release(session.id);
-  const another = await server.createSession({ keepAlive: true });
-  await server.release(another.id);
+  const newSession = await server.createSession({ keepAlive: true });
+  await server.release(newSession.id);
   await server.waitUntilSettled();
 });
 
 test('hosts of two versions work side by side, and sessions keep running when the older host is upgraded', async () => {
   const folder = createTemporaryFolder();
   const pages = await openPages();
-  const installed: { command?: string } = { command: unpack(commitOfTheSchemaBefore(), join(folder, 'before')) };
+  const installed: { command?: string } = { command: installCommit(commitOfPreviousSchema(), join(folder, 'before')) };
   const fleet = await startFleet({ pages, installed, env: { BERTH_ADOPT_GRACE: '600', BERTH_HOST_RESTART: '600' } });
   const [older, newer] = fleet.hosts;
   const sessions: CreatedSession[] = [];

@@ -22,45 +22,45 @@ import {
 import { isGone, postgresOf } from './victims.ts';
 
 /** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
-const GONE_MS = 40_000;
+const STOP_MS_MAX = 40_000;
 const chromium = await createFaultyChromium();
 const pages = await openPages();
 const server = await startServer({
   pages,
   env: { BERTH_SLOTS: '8', BERTH_CHROMIUM: chromium.path, BERTH_ADOPT_GRACE: '600' },
 });
-let running = true;
+let isRunning = true;
 
 beforeEach(async () => {
-  if (!running) await server.start();
-  running = true;
+  if (!isRunning) await server.start();
+  isRunning = true;
 });
 afterEach(async () => {
   chromium.setBehaviour('well');
-  if (running) await releaseAll(server);
+  if (isRunning) await releaseAll(server);
 });
 
 /** Stops the server and its database, and returns how long that took. */
 async function stop(signal: NodeJS.Signals): Promise<number> {
-  const before = performance.now();
+  const startedAt = performance.now();
   const postmaster = postgresOf(server)?.postmaster;
   const code = await server.kill(signal);
-  running = false;
+  isRunning = false;
   assert.equal(code, 0, `exit code after ${signal}`);
   assert.ok(postmaster && isGone(postmaster), 'PostgreSQL stopped with the server');
-  return performance.now() - before;
+  return performance.now() - startedAt;
 }
 
 async function start(): Promise<void> {
   await server.start();
-  running = true;
+  isRunning = true;
 }
 
 test('after SIGTERM, active clients are closed with 1001, the process exits in time, and the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const passing = await server.createSession();
-  const raw = await CdpClient.connect(session.connectUrl);
-  const guest = await CdpClient.connect(passing.connectUrl);
+  const guestSession = await server.createSession();
+  const rawClient = await CdpClient.connect(session.connectUrl);
+  const guestClient = await CdpClient.connect(guestSession.connectUrl);
   const flood = await startFloodingClient(session);
   const playwright = await connectPlaywright(session);
   const page = firstPage(playwright);
@@ -69,34 +69,34 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await page.route('**/held', () => {});
   await page.evaluate("void fetch('/held')");
   const puppeteer = await connectPuppeteer(session);
-  const left = [
+  const disconnects = [
     waitForDisconnect(playwright),
     new Promise<void>(resolve => void puppeteer.once('disconnected', () => resolve())),
   ];
 
   const tookMs = await stop('SIGTERM');
-  assert.ok(tookMs < GONE_MS, `${tookMs} ms`);
-  for (const client of [raw, guest]) assert.equal((await client.closed()).code, 1001);
-  await withTimeLimit('the clients to be disconnected', Promise.all([...left, flood.ended]));
+  assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
+  for (const client of [rawClient, guestClient]) assert.equal((await client.waitForClose()).code, 1001);
+  await withTimeLimit('the clients to be disconnected', Promise.all([...disconnects, flood.ended]));
   await start();
 
   const { status, expiresAt, connectUrl } = await server.read(session.id);
   assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', session.expiresAt, session.connectUrl]);
-  const again = await connectPlaywright(session);
-  const same = again
+  const secondBrowser = await connectPlaywright(session);
+  const samePage = secondBrowser
     .contexts()[0]
     ?.pages()
     .find(each => each.url() === `${pages.url}/`);
-  assert.equal(await same?.evaluate('globalThis.marker'), 'mine');
-  await same?.goto(`${pages.url}/next`);
-  assert.equal(await same?.title(), 'Next');
-  await again.close();
-  assert.equal((await server.read(passing.id)).status, 'RUNNING', 'clients have time to reconnect');
-  await server.waitUntilSettled([session.id, passing.id]);
+  assert.equal(await samePage?.evaluate('globalThis.marker'), 'mine');
+  await samePage?.goto(`${pages.url}/next`);
+  assert.equal(await samePage?.title(), 'Next');
+  await secondBrowser.close();
+  assert.equal((await server.read(guestSession.id)).status, 'RUNNING', 'clients have time to reconnect');
+  await server.waitUntilSettled([session.id, guestSession.id]);
 });
 
 test('the session of every create that succeeds during a SIGTERM exists after the restart', async () => {
-  const asked = Array.from({ length: 3 }, () =>
+  const pendingCreates = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
   await eventually(
@@ -104,29 +104,29 @@ test('the session of every create that succeeds during a SIGTERM exists after th
     () => openSessions(server),
     rows => rows.length === 3,
   );
-  assert.ok((await stop('SIGTERM')) < GONE_MS);
-  const responses = await Promise.all(asked);
+  assert.ok((await stop('SIGTERM')) < STOP_MS_MAX);
+  const responses = await Promise.all(pendingCreates);
   await start();
-  const open = await assertOpenSessionsRespond(server);
+  const openIds = await assertOpenSessionsRespond(server);
   for (const response of responses) {
-    if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a confirmed create still exists');
+    if (response?.status === 201) assert.ok(openIds.includes(response.body.id), 'a confirmed create still exists');
     else if (response) assert.equal(response.status, 503, response.text);
   }
-  await server.waitUntilSettled(open);
+  await server.waitUntilSettled(openIds);
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`after ${signal}, the server does not wait for a browser that hangs, and no process or file of its session remains`, async () => {
     chromium.setBehaviour('hangs');
-    const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
-    asked.catch(() => {}); // tested below
+    const pendingCreate = server.api('POST', '/v1/browsers/sessions', { body: {} });
+    pendingCreate.catch(() => {}); // tested below
     const [row] = await eventually(
       'the create to have begun',
       () => openSessions(server),
       rows => rows.length === 1 && rows[0]?.status === 'PENDING',
     );
-    assert.ok((await stop(signal)) < GONE_MS);
-    const { status, body } = await asked;
+    assert.ok((await stop(signal)) < STOP_MS_MAX);
+    const { status, body } = await pendingCreate;
     assert.deepEqual([status, body.code], [503, 'capacity']);
     assert.deepEqual(sessionLeftovers(server.dataDir), []);
     await start();
@@ -135,14 +135,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
 
 test('SIGINT ends every session as COMPLETED / drained', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const other = await server.createSession();
+  const otherSession = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
-  assert.ok((await stop('SIGINT')) < GONE_MS);
-  const { code, reason } = await client.closed();
+  assert.ok((await stop('SIGINT')) < STOP_MS_MAX);
+  const { code, reason } = await client.waitForClose();
   assert.deepEqual({ code, reason }, { code: 1000, reason: 'session ended: drained' });
   assert.deepEqual(sessionLeftovers(server.dataDir), []);
   await start();
-  for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
+  for (const { id } of [session, otherSession]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
 /** Starts a create whose body never arrives. A stopping server waits some time for the body. */
@@ -160,20 +160,20 @@ async function startRequest(): Promise<Socket> {
 test('further signals while the server is stopping have no effect', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = server;
-  const written = server.log().length;
-  const held = await startRequest();
-  const stopped = stop('SIGTERM');
+  const linesBefore = server.log().length;
+  const heldSocket = await startRequest();
+  const pendingStop = stop('SIGTERM');
   // Of several pending signals, the kernel delivers the one with the lowest number first. SIGTERM must therefore be
   // handled before the others are sent.
   await eventually('the first signal to be handled', () =>
     server
       .log()
-      .slice(written)
+      .slice(linesBefore)
       .some(line => line.includes('service.stopping')),
   );
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
-  held.destroy();
-  await stopped;
+  heldSocket.destroy();
+  await pendingStop;
   await start();
   assert.ok(await isResponsive(session));
 });
@@ -181,13 +181,13 @@ test('further signals while the server is stopping have no effect', async () => 
 test('berth stop --drain ends all sessions and stops the server, and another berth stop finds no server to stop', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout } = await server.berth('stop', '--drain', '--json');
-  running = false;
+  isRunning = false;
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(stdout).ended, []);
   assert.deepEqual(sessionLeftovers(server.dataDir), []);
-  const again = await server.berth('stop', '--json');
+  const secondStop = await server.berth('stop', '--json');
   assert.deepEqual(
-    { code: again.code, ...JSON.parse(again.stdout) },
+    { code: secondStop.code, ...JSON.parse(secondStop.stdout) },
     { code: 0, stopped: false, ended: [], swept: [] },
   );
   await start();
@@ -198,10 +198,10 @@ test('berth stop shuts down the server and the browsers that are still running',
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const { code, stdout } = await server.berth('stop', '--json');
-  running = false;
+  isRunning = false;
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(stdout).ended, [session.id]);
-  assert.equal((await client.closed()).code, 1001);
+  assert.equal((await client.waitForClose()).code, 1001);
   assert.deepEqual(sessionLeftovers(server.dataDir), []);
   await start();
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
@@ -210,7 +210,7 @@ test('berth stop shuts down the server and the browsers that are still running',
 test('berth stop after a kill of the server shuts down the browsers that are still running', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
-  running = false;
+  isRunning = false;
   const { code, stdout } = await server.berth('stop', '--json');
   assert.equal(code, 0);
   const { stopped, ended, swept } = JSON.parse(stdout);

@@ -12,32 +12,32 @@ import { CHECKOUT, startServer } from '../harness/server.ts';
 const server = await startServer();
 const STATE = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value: 'kept' }] }] };
 
-const rotate = () =>
+const spawnRotation = () =>
   spawn(process.execPath, [join(CHECKOUT, 'cli/berth.ts'), 'vault', 'rotate'], { env: server.env, stdio: 'ignore' });
 
-const MOMENTS = 12;
+const MOMENT_COUNT = 12;
 
 test('stored data can still be read after a rotation of the master key was killed at various moments', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
   assert.equal((await server.api('POST', path, { body: STATE })).status, 200);
-  const began = performance.now();
-  const [code] = await once(rotate(), 'exit');
+  const startedAt = performance.now();
+  const [code] = await once(spawnRotation(), 'exit');
   assert.equal(code, 0);
-  const wholeMs = performance.now() - began;
-  for (let moment = 0; moment < MOMENTS; moment += 1) {
-    const child = rotate();
-    const exited = once(child, 'exit');
+  const rotationMs = performance.now() - startedAt;
+  for (let moment = 0; moment < MOMENT_COUNT; moment += 1) {
+    const child = spawnRotation();
+    const exit = once(child, 'exit');
     // The rotation itself happens in the last third of the command.
-    await sleep(wholeMs * (0.67 + (0.33 * moment) / MOMENTS));
+    await sleep(rotationMs * (0.67 + (0.33 * moment) / MOMENT_COUNT));
     child.kill('SIGKILL');
-    await exited;
+    await exit;
     if (moment % 3 === 2) await server.restart();
-    const read = await server.api('GET', path);
-    assert.equal(read.status, 200, `${moment}: ${read.text}`);
+    const stateResponse = await server.api('GET', path);
+    assert.equal(stateResponse.status, 200, `${moment}: ${stateResponse.text}`);
   }
-  const [last] = await once(rotate(), 'exit');
-  assert.equal(last, 0);
+  const [lastCode] = await once(spawnRotation(), 'exit');
+  assert.equal(lastCode, 0);
   assert.match(readFileSync(join(server.dataDir, 'master-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
   await server.restart();
   assert.equal((await server.api('GET', path)).status, 200);

@@ -27,25 +27,26 @@ interface Process {
 }
 
 /** Finds the processes of the session's box. Throws if one is missing. */
-export function boxOf(server: TestServer, session: string): BoxProcesses {
+export function boxProcessesOf(server: TestServer, session: string): BoxProcesses {
   const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${server.boxOf(session) ?? session}`;
-  const all = processes();
+  const all = listProcesses();
   const leader = all.find(({ pid, name }) => name === 'timeout' && environmentOf(pid).includes(mark));
   const [bwrap] = childrenOf(all, leader);
   const [init] = childrenOf(all, bwrap);
   const browser = childrenOf(all, init).find(({ command }) => command.includes('--user-data-dir=') && !typeOf(command));
   if (!leader || !bwrap || !init || !browser)
     throw new Error(`a process of the box of session ${session} was not found`);
-  const inside = descendantsOf(all, browser);
-  const ofType = (type: string) => inside.filter(({ command }) => typeOf(command) === type).map(({ pid }) => pid);
-  const network = inside.find(({ command }) => command.includes('--utility-sub-type=network.'));
+  const descendants = descendantsOf(all, browser);
+  const pidsOfType = (type: string) =>
+    descendants.filter(({ command }) => typeOf(command) === type).map(({ pid }) => pid);
+  const network = descendants.find(({ command }) => command.includes('--utility-sub-type=network.'));
   return {
     leader: leader.pid,
     bwrap: bwrap.pid,
     init: init.pid,
     browser: browser.pid,
-    renderers: ofType('renderer'),
-    gpu: ofType('gpu-process')[0],
+    renderers: pidsOfType('renderer'),
+    gpu: pidsOfType('gpu-process')[0],
     network: network?.pid,
   };
 }
@@ -60,7 +61,7 @@ export interface PostgresProcesses {
 
 /** The PostgreSQL processes of the server's data folder. */
 export function postgresOf(server: TestServer): PostgresProcesses | undefined {
-  const all = processes();
+  const all = listProcesses();
   const postmaster = all.find(({ command }) => command.includes(`/postgres -D ${server.dataDir}/`));
   if (!postmaster) return undefined;
   const children = childrenOf(all, postmaster);
@@ -71,9 +72,9 @@ export function postgresOf(server: TestServer): PostgresProcesses | undefined {
 
 /** Children of the server other than its database, including zombies. */
 export function childrenOfServer(server: TestServer): ReadonlyArray<{ pid: number; name: string; state: string }> {
-  const database = postgresOf(server)?.postmaster;
+  const postmaster = postgresOf(server)?.postmaster;
   return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name) && Number(name) !== database)
+    .filter(name => /^\d+$/.test(name) && Number(name) !== postmaster)
     .flatMap(name => {
       const found = stat(Number(name));
       return found?.parent === server.pid ? [{ pid: Number(name), name: found.name, state: found.state }] : [];
@@ -86,7 +87,7 @@ export const isGone = (pid: number): boolean => /^(Z|X)?$/.test(stat(pid)?.state
 
 export const waitUntilGone = (pid: number): Promise<boolean> => eventually(`process ${pid} to end`, () => isGone(pid));
 
-function processes(): Process[] {
+function listProcesses(): Process[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .flatMap(name => {
@@ -99,8 +100,8 @@ function processes(): Process[] {
 const childrenOf = (all: readonly Process[], parent: Process | undefined): readonly Process[] =>
   parent ? all.filter(each => each.parent === parent.pid) : [];
 
-const descendantsOf = (all: readonly Process[], of: Process): readonly Process[] =>
-  childrenOf(all, of).flatMap(child => [child, ...descendantsOf(all, child)]);
+const descendantsOf = (all: readonly Process[], ancestor: Process): readonly Process[] =>
+  childrenOf(all, ancestor).flatMap(child => [child, ...descendantsOf(all, child)]);
 
 const typeOf = (command: string): string | undefined => / --type=([\w-]+)/.exec(command)?.[1];
 

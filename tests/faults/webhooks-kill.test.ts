@@ -6,29 +6,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { Webhook } from '../../contract/webhooks.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { liftLimits, ownerToken } from '../harness/limits.ts';
+import { createOwnerToken, liftLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { createWebhook, deliveriesOf, Receiver } from '../harness/webhooks.ts';
+import { createWebhook, listDeliveries, Receiver } from '../harness/webhooks.ts';
 
 /** Longer than a delivery stays reserved for a process that was killed. */
-const RESERVED_MS = 61_000;
+const PAST_RESERVATION_MS = 61_000;
 const AFTER_SECOND_ATTEMPT_MS = 301_000;
 
 const receiver = await Receiver.open();
 const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
 await liftLimits(server);
-const token = await ownerToken(server);
+const token = await createOwnerToken(server);
 
 const idsAt = (path: string): ReadonlySet<unknown> =>
   new Set(receiver.receivedAt(path).map(({ message }) => message.data.id));
 
 /** Asserts that each event arrives and has one delivery. */
-async function assertAll(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
-  const missing = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
-  await eventually('the events to arrive', missing, left => left.length === 0);
-  const deliveries = await deliveriesOf(server, token, webhook.id);
+async function assertAllDelivered(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
+  const missingTypes = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
+  await eventually('the events to arrive', missingTypes, left => left.length === 0);
+  const deliveries = await listDeliveries(server, token, webhook.id);
   for (const { id, type } of events)
     assert.equal(deliveries.filter(({ eventId }) => eventId === id).length, 1, `${type} ${id}`);
   const ids = new Map(
@@ -50,14 +50,14 @@ test('waiting deliveries arrive after a restart if the server is killed while an
   await receiver.waitForCount('/hung', 1);
   await eventually(
     'the deliveries to wait',
-    () => deliveriesOf(server, token, webhook.id),
+    () => listDeliveries(server, token, webhook.id),
     all => all.length > 3 && all.every(({ status }) => status === 'waiting'),
   );
   await server.kill();
   shouldHang = false;
   await server.start();
-  await server.advance(RESERVED_MS);
-  await assertAll(webhook, '/hung', await eventsOf(server, id));
+  await server.advance(PAST_RESERVATION_MS);
+  await assertAllDelivered(webhook, '/hung', await listEvents(server, id));
 });
 
 test('no event is lost or written twice if the server is killed at several moments after a session began', async () => {
@@ -68,14 +68,14 @@ test('no event is lost or written twice if the server is killed at several momen
     sessions.push(id);
     await sleep(afterMs);
     await server.restart();
-    await server.advance(RESERVED_MS);
+    await server.advance(PAST_RESERVATION_MS);
   }
   for (const id of sessions) {
     await server.release(id);
     await server.waitUntilEnded(id);
   }
-  const events = (await Promise.all(sessions.map(id => eventsOf(server, id)))).flat();
-  await assertAll(webhook, '/moments', events);
+  const events = (await Promise.all(sessions.map(id => listEvents(server, id)))).flat();
+  await assertAllDelivered(webhook, '/moments', events);
 });
 
 test('an endpoint that was down while the server was killed gets its messages once it is up', async () => {
@@ -86,12 +86,12 @@ test('an endpoint that was down while the server was killed gets its messages on
   await server.waitUntilEnded(id);
   await eventually(
     'attempts to fail',
-    () => deliveriesOf(server, token, webhook.id),
+    () => listDeliveries(server, token, webhook.id),
     all => all.some(({ failure }) => failure !== undefined),
   );
   await server.restart();
   await receiver.listen();
   // If the restart was slow, a second attempt may also have failed. This advance is long enough for a third attempt.
   await server.advance(AFTER_SECOND_ATTEMPT_MS);
-  await assertAll(webhook, '/down', await eventsOf(server, id));
+  await assertAllDelivered(webhook, '/down', await listEvents(server, id));
 });

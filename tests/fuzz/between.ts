@@ -19,19 +19,23 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { eventually } from '../harness/until.ts';
 
-const REAL = '/usr/lib/chromium/chromium';
+const REAL_CHROMIUM = '/usr/lib/chromium/chromium';
 
 export interface PipeInterceptor {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sends the messages of the next session's browser through `change`. `create` creates that session. */
-  interceptSession<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
+  interceptSession<T>(
+    dataDir: string,
+    change: Change,
+    create: () => Promise<T>,
+  ): Promise<{ createResult: T; pipe: BrowserPipe }>;
 }
 
 /** Maps one message from the browser, without its NUL, to the messages that the server receives instead. */
 export type Change = (message: Buffer) => readonly Buffer[];
 
-export interface Line {
+export interface BrowserPipe {
   /** Sends a message as the browser. */
   sendAsBrowser(message: Buffer): void;
   close(): void;
@@ -48,50 +52,50 @@ export async function openPipeInterceptor(): Promise<PipeInterceptor> {
   const script = [
     `#!${folder}/dash`,
     `read -r line < ${folder}/line`,
-    `[ "$line" = direct ] && exec ${REAL} "$@"`,
-    `exec ${REAL} "$@" 3< ${folder}/$line-in 4> ${folder}/$line-out`,
+    `[ "$line" = direct ] && exec ${REAL_CHROMIUM} "$@"`,
+    `exec ${REAL_CHROMIUM} "$@" 3< ${folder}/$line-in 4> ${folder}/$line-out`,
     '',
   ];
   writeFileSync(path, script.join('\n'), { mode: 0o755 });
-  const choose = (line: string): void => {
+  const choosePipe = (line: string): void => {
     writeFileSync(join(folder, 'line.new'), `${line}\n`);
     renameSync(join(folder, 'line.new'), join(folder, 'line'));
   };
-  choose('direct');
-  let lines = 0;
+  choosePipe('direct');
+  let pipeCount = 0;
   return {
     path,
     interceptSession: async (dataDir, change, create) => {
-      const name = `line${++lines}`;
-      const ours = ['in', 'out'].map(end => join(folder, `${name}-${end}`)) as [string, string];
-      execFileSync('mkfifo', ['-m', '666', ...ours]);
-      for (const fifo of ours) await chmod(fifo, 0o666);
-      const known = new Set(boxes(dataDir));
-      const ends = [openEnd(ours[0], 'write'), openEnd(ours[1], 'read')] as const;
-      choose(name);
-      const line = new ConnectedLine(ends, change);
+      const name = `line${++pipeCount}`;
+      const ourFifos = ['in', 'out'].map(end => join(folder, `${name}-${end}`)) as [string, string];
+      execFileSync('mkfifo', ['-m', '666', ...ourFifos]);
+      for (const fifo of ourFifos) await chmod(fifo, 0o666);
+      const knownBoxes = new Set(listBoxes(dataDir));
+      const ends = [openEnd(ourFifos[0], 'write'), openEnd(ourFifos[1], 'read')] as const;
+      choosePipe(name);
+      const pipe = new ConnectedPipe(ends, change);
       try {
-        const joining = eventually('the box of the session', () => boxes(dataDir).find(box => !known.has(box))).then(
-          box => line.join(join(dataDir, 'sessions', box ?? '', 'notes')),
-        );
-        const [made] = await Promise.all([create(), joining]);
-        return { made, line };
+        const pendingJoin = eventually('the box of the session', () =>
+          listBoxes(dataDir).find(box => !knownBoxes.has(box)),
+        ).then(box => pipe.join(join(dataDir, 'sessions', box ?? '', 'notes')));
+        const [createResult] = await Promise.all([create(), pendingJoin]);
+        return { createResult, pipe };
       } catch (error) {
-        line.close();
+        pipe.close();
         throw error;
       } finally {
-        choose('direct');
-        for (const fifo of ours) rmSync(fifo);
+        choosePipe('direct');
+        for (const fifo of ourFifos) rmSync(fifo);
       }
     },
   };
 }
 
 /** Returns the names of the boxes whose FIFOs exist. */
-const boxes = (dataDir: string): string[] =>
+const listBoxes = (dataDir: string): string[] =>
   list(join(dataDir, 'sessions')).filter(box => {
-    const notes = list(join(dataDir, 'sessions', box, 'notes'));
-    return notes.includes('in') && notes.includes('out');
+    const noteNames = list(join(dataDir, 'sessions', box, 'notes'));
+    return noteNames.includes('in') && noteNames.includes('out');
   });
 
 function list(folder: string): string[] {
@@ -106,12 +110,12 @@ function list(folder: string): string[] {
  * Opens a FIFO for reading and writing, so that opening does not block and there is no end of file. Used in one
  * direction only.
  */
-function openEnd(fifo: string, way: 'read' | 'write'): Socket {
+function openEnd(fifo: string, direction: 'read' | 'write'): Socket {
   const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
-  return new Socket({ fd, readable: way === 'read', writable: way === 'write' }).on('error', () => {});
+  return new Socket({ fd, readable: direction === 'read', writable: direction === 'write' }).on('error', () => {});
 }
 
-class ConnectedLine implements Line {
+class ConnectedPipe implements BrowserPipe {
   readonly #toBrowser: Socket;
   readonly #fromBrowser: Socket;
   readonly #change: Change;

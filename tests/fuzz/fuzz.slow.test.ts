@@ -8,7 +8,7 @@ import { HostileValues } from './hostile.ts';
 
 const MINUTE_MS = 60_000;
 /** Warm-up, after which the memory of the server is measured as the reference. */
-const WARM_MS = 5 * MINUTE_MS;
+const WARM_UP_MS = 5 * MINUTE_MS;
 const COUNTS: Readonly<Record<EntranceName, number>> = {
   pages: 60,
   clients: 400,
@@ -24,28 +24,28 @@ const GROWTH_BYTES_MAX = 150 * MIB;
  * Every entrance for hostile values except adoption. Adoption replaces the server process, so that its memory before
  * and after cannot be compared.
  */
-const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
+const ENTRANCE_NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
 const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
 test(`the server withstands hostile values for ${minutes} minutes with seed ${seed}, and no attacked session remains`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
-  const order = new HostileValues(seed, 1);
+  const seeds = new HostileValues(seed, 1);
   const startedAt = performance.now();
-  const runs = (): number => performance.now() - startedAt;
+  const elapsedMs = (): number => performance.now() - startedAt;
   const { pid } = fuzz.world.server;
   let warmBytes: number | undefined;
-  let batches = 0;
-  while (runs() < minutes * MINUTE_MS) {
-    const entrance = NAMES[batches++ % NAMES.length] ?? 'pages';
-    await fuzz.batch({ entrance, seed: order.int(2 ** 31), count: COUNTS[entrance] });
-    if (runs() > WARM_MS) warmBytes ??= fuzz.memoryBytes;
+  let batchCount = 0;
+  while (elapsedMs() < minutes * MINUTE_MS) {
+    const entrance = ENTRANCE_NAMES[batchCount++ % ENTRANCE_NAMES.length] ?? 'pages';
+    await fuzz.runBatch({ entrance, seed: seeds.int(2 ** 31), count: COUNTS[entrance] });
+    if (elapsedMs() > WARM_UP_MS) warmBytes ??= fuzz.memoryBytes;
   }
   const endBytes = fuzz.memoryBytes;
-  const report = { seed, minutes, batches, pid, pidAtEnd: fuzz.world.server.pid, warmBytes, endBytes };
-  console.log(JSON.stringify({ ...report, ...fuzz.report, ...(await fuzz.turns()) }, null, 2));
+  const report = { seed, minutes, batches: batchCount, pid, pidAtEnd: fuzz.world.server.pid, warmBytes, endBytes };
+  console.log(JSON.stringify({ ...report, ...fuzz.report, ...(await fuzz.readTurns()) }, null, 2));
   assert.equal(fuzz.world.server.pid, pid);
   if (warmBytes !== undefined) assert.ok(endBytes - warmBytes < GROWTH_BYTES_MAX, 'memory grows');
-  await fuzz.batch({ entrance: 'adoption', seed, count: COUNTS.adoption });
+  await fuzz.runBatch({ entrance: 'adoption', seed, count: COUNTS.adoption });
 });

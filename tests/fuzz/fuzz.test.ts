@@ -1,7 +1,7 @@
 // A few seconds of hostile values through every entrance with a fixed seed, and the batches that found a bug.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FOUND } from './found.ts';
+import { BUG_BATCHES } from './found.ts';
 import { type BatchPlan, Fuzz } from './fuzz.ts';
 
 const SEED = 20_261_122;
@@ -18,9 +18,9 @@ const fuzz = await Fuzz.open({ repeats: 4_000, recordSession: false });
 
 for (const plan of BATCHES)
   test(`the server withstands hostile values through ${plan.entrance}, and no attacked session remains`, async () => {
-    await fuzz.batch(plan);
-    assert.ok((fuzz.report.sent[plan.entrance] ?? 0) > 0, 'no hostile value was sent');
+    await fuzz.runBatch(plan);
+    assert.ok((fuzz.report.sentCounts[plan.entrance] ?? 0) > 0, 'no hostile value was sent');
   });
 
-for (const { what, ...plan } of FOUND)
-  test(`the server withstands a case that fuzzing found in ${plan.entrance}: ${what}`, () => fuzz.batch(plan));
+for (const { what, ...plan } of BUG_BATCHES)
+  test(`the server withstands a case that fuzzing found in ${plan.entrance}: ${what}`, () => fuzz.runBatch(plan));

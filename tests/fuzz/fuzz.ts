@@ -13,13 +13,13 @@ import { HostileValues } from './hostile.ts';
 import { openHostileWeb } from './hostile-web.ts';
 import {
   assertOthersUnaffected,
+  createCredentials,
   type Fixture,
   Notes,
-  openAccounts,
+  readTurns,
   releaseAll,
   residentBytes,
   type Turns,
-  turnsOf,
   Witness,
 } from './world.ts';
 
@@ -51,7 +51,7 @@ export interface FuzzOptions {
 
 export interface Report {
   /** The number of hostile values, by entrance. */
-  readonly sent: Record<string, number>;
+  readonly sentCounts: Record<string, number>;
   /** The longest response time of another application's session. */
   worstResponseMs: number;
 }
@@ -59,7 +59,7 @@ export interface Report {
 export class Fuzz {
   readonly world: Fixture;
   readonly #options: FuzzOptions;
-  readonly report: Report = { sent: {}, worstResponseMs: 0 };
+  readonly report: Report = { sentCounts: {}, worstResponseMs: 0 };
 
   private constructor(world: Fixture, options: FuzzOptions) {
     this.world = world;
@@ -68,16 +68,16 @@ export class Fuzz {
 
   static async open(options: FuzzOptions): Promise<Fuzz> {
     const [pages, web, pipeInterceptor] = [await openPages(), await openHostileWeb(), await openPipeInterceptor()];
-    const allowed = [pages, web].map(({ port }) => `127.0.0.1/32:${port}`).join(',');
+    const allowedEndpoints = [pages, web].map(({ port }) => `127.0.0.1/32:${port}`).join(',');
     const env = {
       ...pages.settings,
-      BERTH_EGRESS_ALLOW: allowed,
+      BERTH_EGRESS_ALLOW: allowedEndpoints,
       BERTH_CHROMIUM: pipeInterceptor.path,
       BERTH_SLOTS: '8',
     };
     const server = await startServer({ env });
-    const accounts = await openAccounts(server);
-    const witness = await Witness.open(server, accounts.witnessKey);
+    const credentials = await createCredentials(server);
+    const witness = await Witness.open(server, credentials.witnessKey);
     const browserSettings = { recordSession: options.recordSession };
     return new Fuzz(
       {
@@ -86,7 +86,7 @@ export class Fuzz {
         web,
         pipeInterceptor,
         witness,
-        accounts,
+        credentials,
         notes: new Notes(),
         sessionOptions: { browserSettings },
       },
@@ -94,8 +94,8 @@ export class Fuzz {
     );
   }
 
-  turns(): Promise<Turns> {
-    return turnsOf(this.world);
+  readTurns(): Promise<Turns> {
+    return readTurns(this.world);
   }
 
   get memoryBytes(): number {
@@ -106,23 +106,23 @@ export class Fuzz {
    * Runs one batch, and checks that the server is still running and that the session of another application was not
    * affected. The error of a failed batch contains the plan for repeating it.
    */
-  async batch({ entrance, seed, count }: BatchPlan): Promise<void> {
+  async runBatch({ entrance, seed, count }: BatchPlan): Promise<void> {
     const { world } = this;
     const { server, notes } = world;
-    const before = notes.notedCount;
+    const countBefore = notes.notedCount;
     const pid = server.pid;
     try {
       await ENTRANCES[entrance](world, new HostileValues(seed, this.#options.repeats), count);
       await releaseAll(world);
       await assertOthersUnaffected(world, entrance === 'adoption' ? server.pid : pid);
     } catch (error) {
-      const again = JSON.stringify({ entrance, seed, count });
+      const planText = JSON.stringify({ entrance, seed, count });
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
       throw new Error(
-        `the batch ${again} failed; add it to found.ts: ${why}\nThe last values that were sent:\n  ${notes.last}`,
+        `the batch ${planText} failed; add it to found.ts: ${why}\nThe last values that were sent:\n  ${notes.lastText}`,
       );
     } finally {
-      this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.notedCount - before;
+      this.report.sentCounts[entrance] = (this.report.sentCounts[entrance] ?? 0) + notes.notedCount - countBefore;
       this.report.worstResponseMs = world.witness.worstMs;
     }
   }
@@ -134,21 +134,21 @@ export class Fuzz {
  */
 async function attackThroughAdoption(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   const { server, witness, notes } = world;
-  const notedBefore = notes.notedCount;
+  const countBefore = notes.notedCount;
   let isKilled = false;
   const attacks = [attackFromPages, attackFromClients].map(attack =>
     attack(world, hostile, count).catch(error => {
       if (!isKilled) throw error;
     }),
   );
-  const done = Promise.all(attacks);
-  const enough = eventually('enough hostile values to be sent', () => notes.notedCount >= notedBefore + count);
-  await Promise.race([done, enough]);
+  const attacksEnd = Promise.all(attacks);
+  const enoughSent = eventually('enough hostile values to be sent', () => notes.notedCount >= countBefore + count);
+  await Promise.race([attacksEnd, enoughSent]);
   isKilled = true;
   await witness.pause();
   await server.kill();
   await server.start();
   await witness.resume();
-  await done;
-  await enough;
+  await attacksEnd;
+  await enoughSent;
 }

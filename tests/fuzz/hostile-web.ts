@@ -41,7 +41,7 @@ export async function openHostileWeb(): Promise<HostileWeb> {
   };
 }
 
-const NAMES = [
+const HEADER_NAMES = [
   'Location',
   'Content-Disposition',
   'Content-Type',
@@ -73,20 +73,25 @@ export function hostileResponse(hostile: HostileValues): Buffer {
     '999 x',
     '103 x',
   ]);
-  const headers = Array.from({ length: 1 + hostile.int(4) }, () => `${hostile.pick(NAMES)}: ${headerValue(hostile)}`);
-  const body = hostile.chance(4) ? hostile.broken('<!doctype html><title>x</title>') : Buffer.from(hostile.text());
+  const headers = Array.from(
+    { length: 1 + hostile.int(4) },
+    () => `${hostile.pick(HEADER_NAMES)}: ${headerValue(hostile)}`,
+  );
+  const body = hostile.chance(4)
+    ? hostile.brokenMessage('<!doctype html><title>x</title>')
+    : Buffer.from(hostile.text());
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
 function headerValue(hostile: HostileValues): string {
   const text = hostile.text();
-  const shown = hostile.chance(3) ? text : text.replaceAll(/[\r\n\0]/g, '_');
+  const oneLineText = hostile.chance(3) ? text : text.replaceAll(/[\r\n\0]/g, '_');
   return hostile.pick([
-    shown,
-    `attachment; filename="${shown}"`,
+    oneLineText,
+    `attachment; filename="${oneLineText}"`,
     `attachment; filename*=UTF-8''${encodeSafe(text)}`,
-    `text/html; charset=${shown}`,
-    `a=${shown}; Path=/; Domain=${shown}`,
+    `text/html; charset=${oneLineText}`,
+    `a=${oneLineText}; Path=/; Domain=${oneLineText}`,
     '-1',
     '99999999999999999999',
     'chunked',

@@ -10,7 +10,7 @@ export class RawJson {
   }
 }
 
-const NESTING = 100_000;
+const NESTING_MAX = 100_000;
 const SHORT_REPEATS = 40;
 const SERIALIZED_DEPTH_MAX = 12;
 
@@ -53,7 +53,7 @@ const WORDS = [
 ] as const;
 
 /** Repeated many times, so that regular expressions and parsers take a long time. */
-const NESTED = [
+const REPEATED_TEXTS = [
   'blob:',
   'view-source:',
   '?u=/',
@@ -142,7 +142,7 @@ export class HostileValues {
   text(): string {
     switch (this.int(6)) {
       case 0:
-        return (this.pick(NESTED) ?? '').repeat(this.#many()) + this.pick(WORDS);
+        return (this.pick(REPEATED_TEXTS) ?? '').repeat(this.#repeatCount()) + this.pick(WORDS);
       case 1:
         return this.url();
       case 2:
@@ -157,9 +157,9 @@ export class HostileValues {
   url(): string {
     const start = `${this.pick(SCHEMES)}${this.chance(4) ? '' : '://'}${this.pick(HOSTS)}`;
     const port = this.chance(3) ? `:${this.pick(['0', '80', '65536', '-1', 'x'])}` : '';
-    const inside = this.chance(3) ? (this.pick(NESTED) ?? '').repeat(this.#many()) : '';
+    const repeatedPart = this.chance(3) ? (this.pick(REPEATED_TEXTS) ?? '').repeat(this.#repeatCount()) : '';
     const query = this.chance(2) ? `?u=${this.pick(WORDS)}&token=${this.pick(WORDS)}` : '';
-    return `${start}${port}/${inside}${this.pick(WORDS)}${query}`;
+    return `${start}${port}/${repeatedPart}${this.pick(WORDS)}${query}`;
   }
 
   number(): number | RawJson {
@@ -205,7 +205,7 @@ export class HostileValues {
 
   /** A deeply nested value. At full depth it exceeds the stack of a recursive parser. */
   nesting(): RawJson {
-    const depth = Math.min(NESTING, this.#repeats * 10);
+    const depth = Math.min(NESTING_MAX, this.#repeats * 10);
     return new RawJson(
       this.chance(2) ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
     );
@@ -222,18 +222,18 @@ export class HostileValues {
   }
 
   /** A text that is not a message, or that is only a part of one. */
-  broken(whole: string): Buffer {
+  brokenMessage(message: string): Buffer {
     switch (this.int(8)) {
       case 0:
-        return Buffer.from(whole.slice(0, this.int(whole.length)));
+        return Buffer.from(message.slice(0, this.int(message.length)));
       case 1:
-        return Buffer.from(whole, 'utf16le');
+        return Buffer.from(message, 'utf16le');
       case 2:
-        return Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(whole)]);
+        return Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(message)]);
       case 3:
-        return Buffer.from([0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0, 0x80, ...Buffer.from(whole.slice(0, 200))]);
+        return Buffer.from([0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0, 0x80, ...Buffer.from(message.slice(0, 200))]);
       case 4:
-        return Buffer.from(whole + whole);
+        return Buffer.from(message + message);
       case 5:
         return Buffer.from(this.nesting().text);
       case 6:
@@ -244,14 +244,15 @@ export class HostileValues {
   }
 
   #member(name: string, member: unknown, depth: number): string {
-    const written = JSON.stringify(name);
-    const escaped = this.chance(12) && name !== '' ? `"\\u${hex(name.charCodeAt(0))}${written.slice(2)}` : written;
-    const shown = /^"[\x20-\x7e]/.test(written) && written[1] !== '\\' ? escaped : written;
-    const once = `${shown}:${this.json(member, depth + 1)}`;
-    return this.chance(20) ? `${written}:${this.json(this.value(4), depth + 1)},${once}` : once;
+    const quotedName = JSON.stringify(name);
+    const escapedName =
+      this.chance(12) && name !== '' ? `"\\u${hex(name.charCodeAt(0))}${quotedName.slice(2)}` : quotedName;
+    const nameText = /^"[\x20-\x7e]/.test(quotedName) && quotedName[1] !== '\\' ? escapedName : quotedName;
+    const memberText = `${nameText}:${this.json(member, depth + 1)}`;
+    return this.chance(20) ? `${quotedName}:${this.json(this.value(4), depth + 1)},${memberText}` : memberText;
   }
 
-  #many(): number {
+  #repeatCount(): number {
     return this.chance(3) ? this.int(this.#repeats) : this.int(SHORT_REPEATS);
   }
 }

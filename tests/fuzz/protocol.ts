@@ -3,29 +3,29 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { HostileValues } from './hostile.ts';
 
-interface Described {
+interface Definition {
   readonly name: string;
   readonly type?: string;
   readonly optional?: boolean;
   readonly enum?: readonly string[];
-  readonly parameters?: readonly Described[];
+  readonly parameters?: readonly Definition[];
 }
 
 interface Domain {
   readonly domain: string;
-  readonly commands: readonly Described[];
-  readonly events?: readonly Described[];
+  readonly commands: readonly Definition[];
+  readonly events?: readonly Definition[];
 }
 
 export interface Method {
   readonly name: string;
-  readonly parameters: readonly Described[];
+  readonly parameters: readonly Definition[];
 }
 
-const puppeteer = createRequire(createRequire(import.meta.url).resolve('puppeteer-core'));
+const puppeteerRequire = createRequire(createRequire(import.meta.url).resolve('puppeteer-core'));
 const domains = ['browser', 'js'].flatMap(half => {
   const file: { domains: Domain[] } = JSON.parse(
-    readFileSync(puppeteer.resolve(`devtools-protocol/json/${half}_protocol.json`), 'utf8'),
+    readFileSync(puppeteerRequire.resolve(`devtools-protocol/json/${half}_protocol.json`), 'utf8'),
   );
   return file.domains;
 });
@@ -39,7 +39,7 @@ export const COMMANDS = methodsOf('commands');
 export const EVENTS = methodsOf('events');
 
 /** A value of the required type. */
-export function plausible({ type, enum: words }: Described, hostile: HostileValues): unknown {
+export function plausibleValue({ type, enum: words }: Definition, hostile: HostileValues): unknown {
   if (words) return hostile.pick(words);
   if (type === 'string') return hostile.pick(['about:blank', 'x', 'http://a.test/', '1']);
   if (type === 'integer' || type === 'number') return hostile.pick([0, 1, 2, 100]);
@@ -50,11 +50,11 @@ export function plausible({ type, enum: words }: Described, hostile: HostileValu
 
 /** Returns parameters for the method, one of which is hostile. `turn` selects the hostile one. */
 export function hostileParams({ parameters }: Method, turn: number, hostile: HostileValues): Record<string, unknown> {
-  const chosen = parameters[turn % Math.max(1, parameters.length)];
+  const hostileParameter = parameters[turn % Math.max(1, parameters.length)];
   const params: Record<string, unknown> = {};
   for (const one of parameters)
-    if (one === chosen) params[one.name] = hostile.value();
-    else if (!one.optional || hostile.chance(4)) params[one.name] = plausible(one, hostile);
+    if (one === hostileParameter) params[one.name] = hostile.value();
+    else if (!one.optional || hostile.chance(4)) params[one.name] = plausibleValue(one, hostile);
   if (hostile.chance(8)) params[hostile.text().slice(0, 30)] = hostile.value();
   return params;
 }

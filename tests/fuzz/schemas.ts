@@ -2,7 +2,7 @@
 import type { TSchema } from 'typebox';
 import type { HostileValues } from './hostile.ts';
 
-interface Described {
+interface SchemaFields {
   readonly type?: string;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
@@ -15,24 +15,22 @@ interface Described {
 }
 
 export function plausibleValueOf(schema: TSchema, hostile: HostileValues): unknown {
-  const described: Described = schema;
-  if (described.const !== undefined) return described.const;
-  if (described.enum) return hostile.pick(described.enum);
-  if (described.anyOf) return plausibleValueOf(hostile.pick(described.anyOf) ?? {}, hostile);
-  switch (described.type) {
+  const fields: SchemaFields = schema;
+  if (fields.const !== undefined) return fields.const;
+  if (fields.enum) return hostile.pick(fields.enum);
+  if (fields.anyOf) return plausibleValueOf(hostile.pick(fields.anyOf) ?? {}, hostile);
+  switch (fields.type) {
     case 'string':
-      return described.format === 'date-time'
-        ? '2030-01-01T00:00:00.000Z'
-        : hostile.pick(['x', '1', 'a.test', 'de-DE']);
+      return fields.format === 'date-time' ? '2030-01-01T00:00:00.000Z' : hostile.pick(['x', '1', 'a.test', 'de-DE']);
     case 'integer':
     case 'number':
-      return Math.max(described.minimum ?? 0, hostile.pick([0, 1, 60, 100]));
+      return Math.max(fields.minimum ?? 0, hostile.pick([0, 1, 60, 100]));
     case 'boolean':
       return hostile.chance(2);
     case 'array':
-      return described.items && hostile.chance(2) ? [plausibleValueOf(described.items, hostile)] : [];
+      return fields.items && hostile.chance(2) ? [plausibleValueOf(fields.items, hostile)] : [];
     case 'object':
-      return plausibleObjectOf(described, hostile);
+      return plausibleObjectOf(fields, hostile);
     default:
       return hostile.value();
   }
@@ -40,7 +38,7 @@ export function plausibleValueOf(schema: TSchema, hostile: HostileValues): unkno
 
 /** An object with all required members and some of the others. */
 const plausibleObjectOf = (
-  { properties = {}, required = [] }: Described,
+  { properties = {}, required = [] }: SchemaFields,
   hostile: HostileValues,
 ): Record<string, unknown> =>
   Object.fromEntries(
@@ -50,12 +48,14 @@ const plausibleObjectOf = (
   );
 
 /** Returns the value with one hostile member at any depth. */
-export function withOneHostile(value: unknown, hostile: HostileValues): unknown {
+export function withHostileMember(value: unknown, hostile: HostileValues): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(3)) return hostile.value();
   const entries = Object.entries(value);
   const at = hostile.int(entries.length + 1);
   if (at === entries.length)
     return Array.isArray(value) ? [...value, hostile.value()] : { ...value, ...hostile.object() };
-  const changed = entries.map(([name, one], n) => [name, n === at ? withOneHostile(one, hostile) : one] as const);
-  return Array.isArray(value) ? changed.map(([, one]) => one) : Object.fromEntries(changed);
+  const changedEntries = entries.map(
+    ([name, one], n) => [name, n === at ? withHostileMember(one, hostile) : one] as const,
+  );
+  return Array.isArray(value) ? changedEntries.map(([, one]) => one) : Object.fromEntries(changedEntries);
 }

@@ -15,9 +15,9 @@ import type { HostileWeb } from './hostile-web.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const WITNESS_EVERY_MS = 100;
-const WITNESS_MS = 60_000;
+const WITNESS_WITHIN_MS = 60_000;
 const NOTES_KEPT = 6;
-const NOTE_CHARACTERS = 400;
+const NOTE_CHARACTERS_MAX = 400;
 const KIB = 1024;
 const WORST_TURNS_MAX = 5;
 
@@ -27,15 +27,15 @@ export interface Fixture {
   readonly web: HostileWeb;
   readonly pipeInterceptor: PipeInterceptor;
   readonly witness: Witness;
-  readonly accounts: Accounts;
+  readonly credentials: Credentials;
   readonly notes: Notes;
   /** The settings of sessions that are attacked. */
   readonly sessionOptions: object;
 }
 
 /** Credentials that the attacks use. Changes to these credentials must not affect other applications. */
-export interface Accounts {
-  readonly application: string;
+export interface Credentials {
+  readonly applicationId: string;
   readonly token: string;
   readonly witnessKey: string;
 }
@@ -43,20 +43,22 @@ export interface Accounts {
 /** The last values that were sent, for error messages. */
 export class Notes {
   #notedCount = 0;
-  readonly #last: string[] = [];
+  readonly #lastNotes: string[] = [];
 
   note(text: string): void {
     this.#notedCount++;
-    this.#last.push(text.length > NOTE_CHARACTERS ? `${text.slice(0, NOTE_CHARACTERS)}… (${text.length})` : text);
-    if (this.#last.length > NOTES_KEPT) this.#last.shift();
+    this.#lastNotes.push(
+      text.length > NOTE_CHARACTERS_MAX ? `${text.slice(0, NOTE_CHARACTERS_MAX)}… (${text.length})` : text,
+    );
+    if (this.#lastNotes.length > NOTES_KEPT) this.#lastNotes.shift();
   }
 
   get notedCount(): number {
     return this.#notedCount;
   }
 
-  get last(): string {
-    return this.#last.map(text => JSON.stringify(text)).join('\n  ');
+  get lastText(): string {
+    return this.#lastNotes.map(text => JSON.stringify(text)).join('\n  ');
   }
 }
 
@@ -68,7 +70,7 @@ export class Witness {
   #client: CdpClient;
   #page: string;
   #isStopped = false;
-  #asking: Promise<void> = Promise.resolve();
+  #queries: Promise<void> = Promise.resolve();
   #failure: unknown;
 
   private constructor(session: CreatedSession, client: CdpClient, page: string) {
@@ -82,7 +84,7 @@ export class Witness {
     const session = await server.createSession(options, key);
     const client = await CdpClient.connect(session.connectUrl);
     const witness = new Witness(session, client, await client.attachToPage());
-    witness.#begin();
+    witness.#startQueries();
     return witness;
   }
 
@@ -95,32 +97,32 @@ export class Witness {
 
   async pause(): Promise<void> {
     this.#isStopped = true;
-    await this.#asking;
+    await this.#queries;
   }
 
   /** Connects again after a restart, with the same URL and to the same page. */
   async resume(): Promise<void> {
     this.#client = await CdpClient.connect(this.session.connectUrl);
     this.#page = await this.#client.attachToPage();
-    this.#begin();
+    this.#startQueries();
   }
 
-  #begin(): void {
+  #startQueries(): void {
     this.#isStopped = false;
-    this.#asking = this.#ask().catch(error => {
+    this.#queries = this.#queryRepeatedly().catch(error => {
       this.#failure ??= error;
     });
   }
 
-  async #ask(): Promise<void> {
+  async #queryRepeatedly(): Promise<void> {
     while (!this.#isStopped) {
-      const before = performance.now();
+      const startedAt = performance.now();
       await withTimeLimit(
         "the other application's session to answer",
         this.#client.evaluate('1 + 1', this.#page),
-        WITNESS_MS,
+        WITNESS_WITHIN_MS,
       );
-      this.worstMs = Math.max(this.worstMs, performance.now() - before);
+      this.worstMs = Math.max(this.worstMs, performance.now() - startedAt);
       this.responseCount++;
       await new Promise(resolve => setTimeout(resolve, WITNESS_EVERY_MS));
     }
@@ -128,25 +130,25 @@ export class Witness {
 }
 
 /** Creates another application with a key, and a token that is restricted to a third application. */
-export async function openAccounts(server: TestServer): Promise<Accounts> {
+export async function createCredentials(server: TestServer): Promise<Credentials> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const owner: string = JSON.parse(stdout).token;
-  const made = async <Body>(path: string, body: object): Promise<Body> => {
+  const createResource = async <Body>(path: string, body: object): Promise<Body> => {
     const response = await server.api<Body>('POST', path, { key: owner, body });
     assert.equal(response.status, 201, response.text);
     return response.body;
   };
-  const witnessApplication = await made<Application>('/v1/applications', { name: 'Witness' });
-  const { key } = await made<IssuedAgentKey>(`/v1/applications/${witnessApplication.id}/agent-keys`, {
+  const witnessApplication = await createResource<Application>('/v1/applications', { name: 'Witness' });
+  const { key } = await createResource<IssuedAgentKey>(`/v1/applications/${witnessApplication.id}/agent-keys`, {
     name: 'witness',
   });
-  const attacked = await made<Application>('/v1/applications', { name: 'Attacked' });
-  const { token } = await made<IssuedToken>('/v1/account/tokens', {
+  const attackedApplication = await createResource<Application>('/v1/applications', { name: 'Attacked' });
+  const { token } = await createResource<IssuedToken>('/v1/account/tokens', {
     name: 'attacked',
     scopes: ['applications:read', 'applications:write', 'keys:write', 'limits:write'],
-    applicationIds: [attacked.id],
+    applicationIds: [attackedApplication.id],
   });
-  return { application: attacked.id, token, witnessKey: key };
+  return { applicationId: attackedApplication.id, token, witnessKey: key };
 }
 
 /** Runs the work with a session to attack. Then releases all sessions of the attacked application. */
@@ -159,9 +161,9 @@ export async function withSession<T>(world: Fixture, work: (session: CreatedSess
 
 /** Releases every session of the attacked application. Some may have ended already. */
 export async function releaseAll({ server }: Fixture): Promise<void> {
-  const open = await server.api<CreatedSession[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
-  assert.equal(open.status, 200, open.text);
-  for (const { id } of open.body)
+  const listResponse = await server.api<CreatedSession[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.equal(listResponse.status, 200, listResponse.text);
+  for (const { id } of listResponse.body)
     await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
 }
 
@@ -184,19 +186,19 @@ export interface Turns {
   /** The longest turn of the event loop since the start of the server, if one took over 100 ms. */
   readonly longestMs: number;
   /** The number of turns over 100 ms, by the work that they did. */
-  readonly long: Readonly<Record<string, number>>;
+  readonly longCounts: Readonly<Record<string, number>>;
   /** The log lines of the longest turns. */
-  readonly worst: readonly string[];
+  readonly worstLines: readonly string[];
 }
 
-export async function turnsOf({ server }: Fixture): Promise<Turns> {
-  const { text } = await server.operator('/metrics');
-  const longest = /^berth_longest_turn_seconds (\S+)$/m.exec(text)?.[1] ?? 0;
-  const long = [...text.matchAll(/^berth_long_turns_total\{work="([^"]*)"\} (\d+)$/gm)];
+export async function readTurns({ server }: Fixture): Promise<Turns> {
+  const { text } = await server.fetchFromOperator('/metrics');
+  const longestSeconds = /^berth_longest_turn_seconds (\S+)$/m.exec(text)?.[1] ?? 0;
+  const longTurns = [...text.matchAll(/^berth_long_turns_total\{work="([^"]*)"\} (\d+)$/gm)];
   return {
-    longestMs: Math.round(1000 * Number(longest)),
-    long: Object.fromEntries(long.map(([, work, count]) => [work, Number(count)])),
-    worst: server
+    longestMs: Math.round(1000 * Number(longestSeconds)),
+    longCounts: Object.fromEntries(longTurns.map(([, work, count]) => [work, Number(count)])),
+    worstLines: server
       .log()
       .filter(line => line.includes('loop.long_turn'))
       .toSorted((one, other) => cpuMsOf(other) - cpuMsOf(one))

@@ -53,7 +53,7 @@ export class ActionAgent {
     return this.#send('POST', `actions/${jobId}/cancel`);
   }
 
-  invocation(id: string): Promise<ApiResult<Invocation>> {
+  readInvocation(id: string): Promise<ApiResult<Invocation>> {
     return this.#send('GET', `invocations/${id}?wait=20`);
   }
 
@@ -92,15 +92,20 @@ export const decide = (
 /** Adds a passkey to the account of a person who has stepped up. */
 export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {
   const passkey = new Authenticator(localhostOrigin(server).origin);
-  const at = localhostOrigin(server);
-  const { status, body, text } = await person.send<PasskeyChallenge>('POST', '/v1/account/passkeys/options', {}, at);
+  const originHeader = localhostOrigin(server);
+  const { status, body, text } = await person.send<PasskeyChallenge>(
+    'POST',
+    '/v1/account/passkeys/options',
+    {},
+    originHeader,
+  );
   assert.equal(status, 200, text);
   const response = passkey.create(body.publicKey);
   const addResponse = await person.send(
     'POST',
     '/v1/account/passkeys',
     { ticket: body.ticket, name: 'key', response },
-    at,
+    originHeader,
   );
   assert.equal(addResponse.status, 201, addResponse.text);
   return passkey;

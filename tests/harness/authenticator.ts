@@ -11,9 +11,9 @@ export interface Forgery {
   readonly type?: string;
 }
 
-const PRESENT = 0x01;
-const VERIFIED = 0x04;
-const ATTESTED = 0x40;
+const PRESENT_FLAG = 0x01;
+const VERIFIED_FLAG = 0x04;
+const ATTESTED_FLAG = 0x40;
 
 export class Authenticator {
   readonly #keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
@@ -32,10 +32,17 @@ export class Authenticator {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(this.#id.length);
     const attestedData = Buffer.concat([Buffer.alloc(16), length, this.#id, this.#coseKey()]);
-    const authData = Buffer.concat([this.#authData(forgery, ATTESTED), attestedData]);
+    const authData = Buffer.concat([this.#authData(forgery, ATTESTED_FLAG), attestedData]);
     const attestationObject = Buffer.concat([
       Buffer.from([0xa3]),
-      ...[text('fmt'), text('none'), text('attStmt'), Buffer.from([0xa0]), text('authData'), bytes(authData)],
+      ...[
+        cborText('fmt'),
+        cborText('none'),
+        cborText('attStmt'),
+        Buffer.from([0xa0]),
+        cborText('authData'),
+        cborBytes(authData),
+      ],
     ]);
     return this.#json({
       clientDataJSON: clientDataJSON.toString('base64url'),
@@ -71,7 +78,7 @@ export class Authenticator {
     this.#counter += 1;
     const counter = Buffer.alloc(4);
     counter.writeUInt32BE(this.#counter);
-    const flags = PRESENT | (isVerified ? VERIFIED : 0) | extraFlags;
+    const flags = PRESENT_FLAG | (isVerified ? VERIFIED_FLAG : 0) | extraFlags;
     return Buffer.concat([createHash('sha256').update(rpId).digest(), Buffer.from([flags]), counter]);
   }
 
@@ -80,12 +87,12 @@ export class Authenticator {
     const { x = '', y = '' } = this.#keys.publicKey.export({ format: 'jwk' });
     return Buffer.concat([
       Buffer.from([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21]),
-      ...[bytes(Buffer.from(x, 'base64url')), Buffer.from([0x22]), bytes(Buffer.from(y, 'base64url'))],
+      ...[cborBytes(Buffer.from(x, 'base64url')), Buffer.from([0x22]), cborBytes(Buffer.from(y, 'base64url'))],
     ]);
   }
 }
 
-const text = (value: string): Buffer => Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
+const cborText = (value: string): Buffer => Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
 
 /** A CBOR byte string of up to 255 bytes. */
-const bytes = (value: Buffer): Buffer => Buffer.concat([Buffer.from([0x58, value.length]), value]);
+const cborBytes = (value: Buffer): Buffer => Buffer.concat([Buffer.from([0x58, value.length]), value]);

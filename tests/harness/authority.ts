@@ -39,10 +39,10 @@ export function makeAuthority(name: string, validity: Validity = {}): Authority 
   const basicConstraintsExtension = extension(
     OID.basicConstraints,
     true,
-    sequence(tagged(TAG.bool, Buffer.from([0xff]))),
+    sequence(encodeElement(TAG.bool, Buffer.from([0xff]))),
   );
-  const keyUsageExtension = extension(OID.keyUsage, true, tagged(TAG.bits, Buffer.from([0x01, 0x06])));
-  const der = certificate({
+  const keyUsageExtension = extension(OID.keyUsage, true, encodeElement(TAG.bits, Buffer.from([0x01, 0x06])));
+  const der = signCertificate({
     ...{ subject: name, issuer: name, validity, publicKey, signingKey: privateKey },
     extensions: [basicConstraintsExtension, keyUsageExtension],
   });
@@ -53,9 +53,9 @@ function issue(issuer: string, signingKey: KeyObject, host: string, validity: Va
   const { publicKey, privateKey } = newKeys();
   const isAddress = /^[0-9.]+$/.test(host);
   const name = isAddress
-    ? tagged(NAME.ip, Buffer.from(host.split('.').map(Number)))
-    : tagged(NAME.dns, Buffer.from(host));
-  const der = certificate({
+    ? encodeElement(NAME.ip, Buffer.from(host.split('.').map(Number)))
+    : encodeElement(NAME.dns, Buffer.from(host));
+  const der = signCertificate({
     ...{ subject: host, issuer, validity, publicKey, signingKey },
     extensions: [
       extension(OID.basicConstraints, true, sequence()),
@@ -75,42 +75,46 @@ interface CertificateOptions {
   readonly extensions: readonly Buffer[];
 }
 
-function certificate({ subject, issuer, validity, publicKey, signingKey, extensions }: CertificateOptions): Buffer {
+function signCertificate({ subject, issuer, validity, publicKey, signingKey, extensions }: CertificateOptions): Buffer {
   const { from = -1, to = 30 } = validity;
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
   const body = sequence(
-    tagged(0xa0, tagged(TAG.integer, Buffer.from([2]))),
-    tagged(TAG.integer, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
+    encodeElement(0xa0, encodeElement(TAG.integer, Buffer.from([2]))),
+    encodeElement(TAG.integer, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
     algorithm,
     nameOf(issuer),
     sequence(utcTime(from), utcTime(to)),
     nameOf(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
-    tagged(0xa3, sequence(...extensions)),
+    encodeElement(0xa3, sequence(...extensions)),
   );
   const signature = Buffer.concat([Buffer.from([0]), sign('sha256', body, signingKey)]);
-  return sequence(body, algorithm, tagged(TAG.bits, signature));
+  return sequence(body, algorithm, encodeElement(TAG.bits, signature));
 }
 
 const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 const nameOf = (commonName: string): Buffer =>
-  sequence(tagged(TAG.set, sequence(oid(OID.commonName), tagged(TAG.utf8, Buffer.from(commonName)))));
+  sequence(encodeElement(TAG.set, sequence(oid(OID.commonName), encodeElement(TAG.utf8, Buffer.from(commonName)))));
 
 const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
-  sequence(oid(id), ...(isCritical ? [tagged(TAG.bool, Buffer.from([0xff]))] : []), tagged(TAG.octets, value));
+  sequence(
+    oid(id),
+    ...(isCritical ? [encodeElement(TAG.bool, Buffer.from([0xff]))] : []),
+    encodeElement(TAG.octets, value),
+  );
 
 /** A UTCTime, which has a two-digit year. */
 const utcTime = (days: number): Buffer => {
   const digits = new Date(Date.now() + days * DAY_MS).toISOString().replace(/\D/g, '').slice(2, 14);
-  return tagged(0x17, Buffer.from(`${digits}Z`));
+  return encodeElement(0x17, Buffer.from(`${digits}Z`));
 };
 
-const oid = (hex: string): Buffer => tagged(TAG.oid, Buffer.from(hex, 'hex'));
+const oid = (hex: string): Buffer => encodeElement(TAG.oid, Buffer.from(hex, 'hex'));
 
-const sequence = (...parts: readonly Buffer[]): Buffer => tagged(TAG.sequence, Buffer.concat(parts));
+const sequence = (...parts: readonly Buffer[]): Buffer => encodeElement(TAG.sequence, Buffer.concat(parts));
 
-function tagged(tag: number, content: Buffer): Buffer {
+function encodeElement(tag: number, content: Buffer): Buffer {
   const { length } = content;
   const lengthBytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...lengthBytes]), content]);

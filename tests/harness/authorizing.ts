@@ -10,8 +10,8 @@ import { after } from 'node:test';
  * the test file.
  */
 export async function openAuthorizingProxy(target: URL, authorization: string): Promise<URL> {
-  const listener = createServer((incoming, outgoing) => {
-    const { method, headers } = incoming;
+  const listener = createServer((incomingRequest, outgoingResponse) => {
+    const { method, headers } = incomingRequest;
     const { host, origin } = headers;
     const renamedHeaders = {
       ...(host === ownUrl.host ? { host: target.host } : {}),
@@ -23,12 +23,12 @@ export async function openAuthorizingProxy(target: URL, authorization: string): 
       agent: false,
     });
     targetRequest.on('response', response => {
-      outgoing.writeHead(response.statusCode ?? 502, response.headers);
-      response.pipe(outgoing);
+      outgoingResponse.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(outgoingResponse);
     });
-    targetRequest.on('error', () => outgoing.destroy());
-    outgoing.on('close', () => targetRequest.destroy());
-    incoming.pipe(targetRequest);
+    targetRequest.on('error', () => outgoingResponse.destroy());
+    outgoingResponse.on('close', () => targetRequest.destroy());
+    incomingRequest.pipe(targetRequest);
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');

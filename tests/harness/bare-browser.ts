@@ -71,18 +71,18 @@ function startChromium(folder: string, pipes: { fifoIn: string; fifoOut: string 
   for (const end of descriptors) closeSync(end);
   const { pid } = child;
   if (pid === undefined) throw new Error('Chromium could not be started: the process has no id');
-  const exited = once(child, 'exit');
+  const exit = once(child, 'exit');
   scope.defer(async () => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL');
-    await exited;
+    await exit;
   });
   return pid;
 }
 
 async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
-  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 256 * 1024 ** 2 });
-  await once(sockets, 'listening');
-  sockets.on('connection', async socket => {
+  const socketServer = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 256 * 1024 ** 2 });
+  await once(socketServer, 'listening');
+  socketServer.on('connection', async socket => {
     const earlyMessages: Buffer[] = [];
     let client: BrowserClient | undefined;
     socket.on('message', data => {
@@ -92,7 +92,7 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
     });
     socket.on('close', () => void client?.close().catch(() => {}));
     const policy = {
-      watched: new Set(['Target.setAutoAttach']),
+      watchedMethods: new Set(['Target.setAutoAttach']),
       judge: () => ({ pass: true }) as const,
     };
     client = await browser().openClient(policy, {
@@ -105,9 +105,9 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
     for (const message of earlyMessages) client.receive(message);
   });
   scope.defer(() => {
-    for (const socket of sockets.clients) socket.terminate();
-    sockets.close();
+    for (const socket of socketServer.clients) socket.terminate();
+    socketServer.close();
   });
-  const { port } = sockets.address() as AddressInfo;
+  const { port } = socketServer.address() as AddressInfo;
   return `ws://127.0.0.1:${port}`;
 }

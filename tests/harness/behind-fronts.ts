@@ -6,10 +6,10 @@ import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
-import { freePort } from './free-port.ts';
+import { claimFreePort } from './free-port.ts';
 import { startS3 } from './s3.ts';
 
-export const FRONTS = Number(process.env.BERTH_TEST_FRONTS ?? 0);
+export const FRONT_COUNT = Number(process.env.BERTH_TEST_FRONTS ?? 0);
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -20,8 +20,8 @@ interface InspectedOptions {
   readonly isMeasured?: boolean;
   readonly dataDir?: unknown;
   readonly user?: unknown;
-  readonly installed?: unknown;
-  readonly within?: unknown;
+  readonly installedRelease?: unknown;
+  readonly namespaceAccess?: unknown;
 }
 
 interface Startable {
@@ -33,7 +33,7 @@ interface Startable {
 /** The options that are added here to those of the test. */
 interface AddedOptions {
   readonly env: Env;
-  readonly within: { readonly command: readonly string[]; readonly url: string };
+  readonly namespaceAccess: { readonly command: readonly string[]; readonly url: string };
   readonly key?: string;
 }
 
@@ -47,39 +47,41 @@ export const mayHaveFronts = ({
   env = {},
   clock,
   isMeasured,
-  installed,
-  within,
+  installedRelease,
+  namespaceAccess,
 }: InspectedOptions): boolean =>
-  FRONTS > 0 &&
-  ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
+  FRONT_COUNT > 0 &&
+  ![dataDir, user, installedRelease, namespaceAccess, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(
+    Boolean,
+  ) &&
   clock !== 'test' &&
   !isMeasured;
 
 export async function startBehindFronts<Server extends Startable>(
   testEnv: Env | undefined,
-  make: (given: AddedOptions, port: number) => Server,
+  make: (addedOptions: AddedOptions, port: number) => Server,
 ): Promise<Server> {
   const scope = new Scope();
   const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
   scope.defer(() => store.close());
   const ports: number[] = [];
   const url = await openRoundRobin(ports, scope);
-  const shared = {
+  const sharedEnv = {
     ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
     ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), BERTH_PUBLIC_URL: url },
     ...{ ...store.env, ...testEnv },
   };
   const start = async (hostEnv: Env, key?: string): Promise<Server> => {
-    const port = await freePort();
-    const env = { ...shared, ...hostEnv, BERTH_LISTEN: `127.0.0.1:${port}` };
-    const server = make({ env, within: { command: [], url }, ...(key === undefined ? {} : { key }) }, port);
+    const port = await claimFreePort();
+    const env = { ...sharedEnv, ...hostEnv, BERTH_LISTEN: `127.0.0.1:${port}` };
+    const server = make({ env, namespaceAccess: { command: [], url }, ...(key === undefined ? {} : { key }) }, port);
     after(() => server.close());
     ports.push(port);
     await server.start();
     return server;
   };
   const server = await start({});
-  for (let front = 0; front < FRONTS; front += 1) await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, server.key);
+  for (let front = 0; front < FRONT_COUNT; front += 1) await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, server.key);
   // Closed last, because hosts need the database in order to end.
   after(() => scope.close());
   return server;
@@ -111,17 +113,17 @@ async function openRoundRobin(ports: readonly number[], scope: Scope): Promise<s
       upstream.pipe(socket);
     });
   };
-  const turns = createServer({ pauseOnConnect: true }, socket => {
+  const proxyServer = createServer({ pauseOnConnect: true }, socket => {
     keep(socket);
     socket.on('error', () => {});
     connectNext(socket, ports.length);
   });
-  await new Promise<void>(resolve => turns.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(resolve => proxyServer.listen(0, '127.0.0.1', resolve));
   scope.defer(() => {
     for (const socket of sockets) socket.destroy();
-    turns.close();
+    proxyServer.close();
   });
-  const address = turns.address();
+  const address = proxyServer.address();
   if (address === null || typeof address === 'string')
     throw new Error('the proxy has no port, because its server is not listening');
   return `http://127.0.0.1:${address.port}`;

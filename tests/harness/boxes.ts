@@ -12,12 +12,13 @@ export interface FoundBox {
 
 export function boxesOf(dataDir: string): readonly FoundBox[] {
   const marker = `BERTH_BOX=${installIdOf(dataDir)}/`;
-  const found = new Map<string, number[]>();
+  const pidsOfBox = new Map<string, number[]>();
   for (const name of readdirSync('/proc').filter(entry => /^\d+$/.test(entry))) {
     const entry = environmentOf(name).find(one => one.startsWith(marker));
-    if (entry) found.set(entry.slice(marker.length), [...(found.get(entry.slice(marker.length)) ?? []), Number(name)]);
+    if (entry)
+      pidsOfBox.set(entry.slice(marker.length), [...(pidsOfBox.get(entry.slice(marker.length)) ?? []), Number(name)]);
   }
-  return [...found].map(([id, pids]) => ({ id, pids }));
+  return [...pidsOfBox].map(([id, pids]) => ({ id, pids }));
 }
 
 /** Whether the box has processes, and the helper that opens the server's listener has exited. */

@@ -9,8 +9,8 @@ const pathOf = (name: string, source: string): string =>
   FOLDER ? join(FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
 
 export const PROGRAM = pathOf('berth', 'cli/berth.ts');
-export const WITH_CLOCK = pathOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
-export const WATCH_RESPONSES = pathToFileURL(pathOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
+export const CLOCK_PROGRAM = pathOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
+export const WATCH_RESPONSES_URL = pathToFileURL(pathOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
 const COMMANDS_URL = pathToFileURL(pathOf('run', 'cli/run.ts')).href;
 
 export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS_URL);

@@ -13,8 +13,8 @@ import { withTimeout } from '../../server/kit/wait.ts';
 import { CdpClient } from './cdp.ts';
 
 export const CHROMIUM = findChromium() ?? '';
-const READY_MS = 60_000;
-const EXIT_MS = 60_000;
+const READY_WITHIN_MS = 60_000;
+const EXIT_WITHIN_MS = 60_000;
 /** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
 /**
@@ -29,7 +29,7 @@ export interface PlainChromiumOptions {
   /**
    * Called when the profile was copied and Chromium was started, so that a test can measure Chromium's own start time.
    */
-  readonly spawned?: () => void;
+  readonly onSpawned?: () => void;
 }
 
 export class PlainChromium {
@@ -44,7 +44,7 @@ export class PlainChromium {
   }
 
   /** Starts Chromium. Resolves when its DevTools port is open. */
-  static async start({ profile, spawned: onSpawned }: PlainChromiumOptions = {}): Promise<PlainChromium> {
+  static async start({ profile, onSpawned }: PlainChromiumOptions = {}): Promise<PlainChromium> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const switchList = switches({ folder, egressPort: 0, hasSandbox: true })
@@ -54,13 +54,13 @@ export class PlainChromium {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
       env: { PATH: '/usr/bin:/bin', HOME: folder },
-      ...ordinaryUser(folder),
+      ...prepareOrdinaryUser(folder),
     });
     onSpawned?.();
     endWithThisProcess(child, folder);
     try {
-      const url = await withTimeout(READY_MS, 'Chromium to print the address of its DevTools port', () =>
-        portOf(child),
+      const url = await withTimeout(READY_WITHIN_MS, 'Chromium to print the address of its DevTools port', () =>
+        waitForUrl(child),
       );
       return new PlainChromium(child, folder, url);
     } catch (error) {
@@ -93,10 +93,10 @@ export class PlainChromium {
    * removes the profile.
    */
   async close(readProfile: (profile: string) => void = () => {}): Promise<void> {
-    const exited = once(this.#child, 'exit');
-    const asking = await CdpClient.connect(this.url);
-    asking.ask('Browser.close').catch(() => {}); // the browser may exit before it responds
-    await withTimeout(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
+    const exit = once(this.#child, 'exit');
+    const client = await CdpClient.connect(this.url);
+    client.ask('Browser.close').catch(() => {}); // the browser may exit before it responds
+    await withTimeout(EXIT_WITHIN_MS, 'Chromium to end', () => exit).finally(() => killGroup(this.#child));
     readProfile(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
   }
@@ -109,13 +109,13 @@ function copyFor(uid: number, from: string, to: string): void {
     chownSync(join(to, name), uid, uid);
 }
 
-function ordinaryUser(folder: string): { uid?: number; gid?: number } {
+function prepareOrdinaryUser(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   chownSync(folder, NOBODY, NOBODY);
   return { uid: NOBODY, gid: NOBODY };
 }
 
-async function portOf(child: ChildProcess): Promise<string> {
+async function waitForUrl(child: ChildProcess): Promise<string> {
   if (!child.stderr) throw new Error('Chromium was started without stderr');
   for await (const line of createInterface(child.stderr)) {
     const url = /^DevTools listening on (ws:\S+)/.exec(line)?.[1];

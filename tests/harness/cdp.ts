@@ -26,10 +26,10 @@ export interface Refusal {
 
 export class CdpClient {
   readonly #socket: WebSocket;
-  readonly #responses = new Map<number, (message: CdpMessage) => void>();
+  readonly #resolvers = new Map<number, (message: CdpMessage) => void>();
   readonly #events: CdpMessage[] = [];
   readonly #listeners = new Set<(message: CdpMessage) => void>();
-  readonly #closed = Promise.withResolvers<{ code: number; reason: string }>();
+  readonly #closeResolvers = Promise.withResolvers<{ code: number; reason: string }>();
   #lastId = 0;
 
   private constructor(socket: WebSocket, read: (text: string) => CdpMessage | undefined) {
@@ -38,10 +38,10 @@ export class CdpClient {
       const message = read(String(data));
       if (message) this.#receive(message);
     });
-    socket.on('error', () => {}); // reported by `closed`
+    socket.on('error', () => {}); // reported by `waitForClose`
     socket.on('close', (code, reason) => {
-      this.#closed.resolve({ code, reason: String(reason) });
-      for (const reply of this.#responses.values())
+      this.#closeResolvers.resolve({ code, reason: String(reason) });
+      for (const reply of this.#resolvers.values())
         reply({ error: { code: 0, message: `socket closed with ${code}` } });
     });
   }
@@ -58,11 +58,11 @@ export class CdpClient {
   ): Promise<CdpClient> {
     const socket = new WebSocket(url, { headers, autoPong, perMessageDeflate: false, maxPayload: 512 * 1024 ** 2 });
     const client = new CdpClient(socket, read);
-    const opened = new Promise<void>((resolve, reject) => {
+    const socketOpened = new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
       socket.once('error', reject);
     });
-    await withTimeLimit(`a socket to ${url} to open`, opened, RESPONSE_MS);
+    await withTimeLimit(`a socket to ${url} to open`, socketOpened, RESPONSE_MS);
     return client;
   }
 
@@ -89,9 +89,9 @@ export class CdpClient {
   ): Promise<CdpMessage> {
     if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
     const id = ++this.#lastId;
-    const reply = new Promise<CdpMessage>(resolve => this.#responses.set(id, resolve));
+    const reply = new Promise<CdpMessage>(resolve => this.#resolvers.set(id, resolve));
     this.#socket.send(write(id).toString());
-    return withTimeLimit(`the answer to ${what}`, reply, withinMs).finally(() => this.#responses.delete(id));
+    return withTimeLimit(`the answer to ${what}`, reply, withinMs).finally(() => this.#resolvers.delete(id));
   }
 
   /** Sends a string as a text message, and a buffer as a binary message. */
@@ -105,19 +105,19 @@ export class CdpClient {
   }
 
   /** Resolves to the first matching event with this name, whether it was already received or is received later. */
-  async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
+  async waitForEvent(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
     const isMatch = (message: CdpMessage): boolean => message.method === method && satisfies(message);
     return this.#events.find(isMatch) ?? this.next(`the event ${method}`, isMatch);
   }
 
   /** Resolves to the next matching message of any kind. */
   next(what: string, isMatch: (message: CdpMessage) => boolean): Promise<CdpMessage> {
-    const matched = Promise.withResolvers<CdpMessage>();
+    const match = Promise.withResolvers<CdpMessage>();
     const listen = (message: CdpMessage): void => {
-      if (isMatch(message)) matched.resolve(message);
+      if (isMatch(message)) match.resolve(message);
     };
     this.#listeners.add(listen);
-    return withTimeLimit(what, matched.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
+    return withTimeLimit(what, match.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
   }
 
   /** Calls the listener for every message from now on. */
@@ -152,9 +152,9 @@ export class CdpClient {
    */
   async visit(url: string, sessionId: string): Promise<void> {
     await this.send('Page.navigate', { url }, sessionId);
-    const address = "document.readyState === 'complete' && location.href";
+    const expression = "document.readyState === 'complete' && location.href";
     // The old document may still respond.
-    const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
+    const look = (): Promise<unknown> => this.evaluate(expression, sessionId).catch(error => String(error));
     await eventually(`${url} to be loaded`, look, seen => seen === new URL(url).href);
   }
 
@@ -173,8 +173,8 @@ export class CdpClient {
   }
 
   /** Waits until the socket is closed, and returns the close code and the reason. */
-  closed(withinMs = RESPONSE_MS): Promise<{ code: number; reason: string }> {
-    return withTimeLimit('the socket to close', this.#closed.promise, withinMs);
+  waitForClose(withinMs = RESPONSE_MS): Promise<{ code: number; reason: string }> {
+    return withTimeLimit('the socket to close', this.#closeResolvers.promise, withinMs);
   }
 
   get isOpen(): boolean {
@@ -184,7 +184,7 @@ export class CdpClient {
   /** Closes the socket with a close frame. */
   async close(): Promise<void> {
     this.#socket.close();
-    await this.closed();
+    await this.waitForClose();
   }
 
   /** Stops reading, like a client that hangs. */
@@ -204,7 +204,7 @@ export class CdpClient {
 
   #receive(message: CdpMessage): void {
     for (const listen of this.#listeners) listen(message);
-    if (message.id !== undefined) this.#responses.get(message.id)?.(message);
+    if (message.id !== undefined) this.#resolvers.get(message.id)?.(message);
     else this.#events.push(message);
   }
 }
@@ -220,7 +220,7 @@ export function parseMessage(text: string): CdpMessage | undefined {
 }
 
 /** Returns the HTTP response to a refused upgrade. Rejects if the upgrade is accepted. */
-export function refusedUpgrade(url: string, headers: Record<string, string> = {}): Promise<Refusal> {
+export function expectUpgradeRefusal(url: string, headers: Record<string, string> = {}): Promise<Refusal> {
   const socket = new WebSocket(url, { headers });
   return new Promise((resolve, reject) => {
     socket.on('error', reject);

@@ -85,8 +85,8 @@ export const openExpression = (url: string, { way }: Cell): string =>
 
 /** The URLs that are opened in each step. */
 export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
-  let opened = 0;
-  return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${opened++}`));
+  let urlCount = 0;
+  return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${urlCount++}`));
 }
 
 /** Returns the name of a page or other target in tracks. */

@@ -4,7 +4,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
 import type { StoredCredential } from '../../contract/stored-credentials.ts';
 import type { HttpResult } from './http.ts';
-import { ownerToken } from './limits.ts';
+import { createOwnerToken } from './limits.ts';
 import type { TestServer } from './server.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -19,8 +19,8 @@ export class Owner {
     this.#token = token;
   }
 
-  static async of(server: TestServer): Promise<Owner> {
-    return new Owner(server, await ownerToken(server));
+  static async open(server: TestServer): Promise<Owner> {
+    return new Owner(server, await createOwnerToken(server));
   }
 
   send<Body>(
@@ -42,12 +42,12 @@ export class Owner {
 
   /** Configures an operation, which may already exist, and publishes the operation. */
   async publish(id: string, body: object): Promise<ConfiguredOperation> {
-    const existing = await this.send('GET', `operations/${id}`);
-    const configured = await this.configure(id, body, existing.status === 200 ? '*' : undefined);
-    assert.ok(configured.status === 200 || configured.status === 201, configured.text);
-    const published = await this.send<ConfiguredOperation>('POST', `operations/${id}/publish`);
-    assert.equal(published.status, 200, published.text);
-    return published.body;
+    const readResponse = await this.send('GET', `operations/${id}`);
+    const configureResponse = await this.configure(id, body, readResponse.status === 200 ? '*' : undefined);
+    assert.ok(configureResponse.status === 200 || configureResponse.status === 201, configureResponse.text);
+    const publishResponse = await this.send<ConfiguredOperation>('POST', `operations/${id}/publish`);
+    assert.equal(publishResponse.status, 200, publishResponse.text);
+    return publishResponse.body;
   }
 
   writeCredential(id: string, body: unknown, ifMatch?: string): Promise<ApiResult<StoredCredential>> {

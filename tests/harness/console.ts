@@ -45,8 +45,8 @@ export interface DisplaySettings {
   readonly colours: 'light' | 'dark';
 }
 
-export const DESK: DisplaySettings = { width: 1440, height: 900, colours: 'light' };
-export const DESK_DARK: DisplaySettings = { ...DESK, colours: 'dark' };
+export const DESKTOP: DisplaySettings = { width: 1440, height: 900, colours: 'light' };
+export const DESKTOP_DARK: DisplaySettings = { ...DESKTOP, colours: 'dark' };
 export const PHONE: DisplaySettings = { width: 390, height: 844, colours: 'light' };
 export const PHONE_DARK: DisplaySettings = { ...PHONE, colours: 'dark' };
 
@@ -64,12 +64,12 @@ function openBrowser(): Promise<Browser> {
  * Opens a page in its own context. `violations` lists the violations on the page and must be empty at the end of a
  * test.
  */
-export async function openWatchedPage(look: DisplaySettings, origin: string): Promise<WatchedPage> {
+export async function openWatchedPage(display: DisplaySettings, origin: string): Promise<WatchedPage> {
   const context = await (await openBrowser()).newContext({
-    viewport: { width: look.width, height: look.height },
-    colorScheme: look.colours,
+    viewport: { width: display.width, height: display.height },
+    colorScheme: display.colours,
     reducedMotion: 'reduce',
-    hasTouch: look.width < 500,
+    hasTouch: display.width < 500,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   context.setDefaultTimeout(WITHIN_MS);
@@ -112,15 +112,15 @@ export class WatchedPage {
    * Returns the violations that axe finds on the page in its current state. With `colours`, only the rules about colors
    * run, for a page that was already checked in the other color scheme.
    */
-  async findings(scope: 'everything' | 'colours' = 'everything'): Promise<string[]> {
+  async runAxe(scope: 'everything' | 'colours' = 'everything'): Promise<string[]> {
     // The Content Security Policy of the page forbids foreign scripts, so axe is injected through the debugger, which
     // is exempt.
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
     if (scope === 'colours') return this.#run('the page', { runOnly: COLOUR_RULES });
     if ((await this.page.locator('*').count()) < ELEMENTS_MAX) return this.#run('the page', {});
-    const others = Object.fromEntries(COLOUR_RULES.map(rule => [rule, { enabled: false }]));
+    const disabledRules = Object.fromEntries(COLOUR_RULES.map(rule => [rule, { enabled: false }]));
     return [
-      ...(await this.#run('the page', { rules: others })),
+      ...(await this.#run('the page', { rules: disabledRules })),
       ...(await this.#run('one text of each kind', { runOnly: COLOUR_RULES })),
     ];
   }
@@ -128,18 +128,18 @@ export class WatchedPage {
   async #run(what: 'the page' | 'one text of each kind', rules: object): Promise<string[]> {
     // Results of rules that pass are not collected.
     const options = { resultTypes: ['violations'], ...rules };
-    const found = await this.page.evaluate<AxeFinding[]>(
+    const axeFindings = await this.page.evaluate<AxeFinding[]>(
       `axe.run(${what === 'the page' ? 'document' : `{ include: ${ONE_TEXT_OF_EACH_KIND} }`}, ${JSON.stringify(options)})
         .then(({ violations }) => violations)`,
     );
-    return found.flatMap(({ id, nodes }) =>
+    return axeFindings.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );
   }
 
   /** Asserts that axe finds nothing, and that nothing is wider than the window. */
   async assertAccessible(): Promise<void> {
-    assert.deepEqual(await this.findings(), []);
+    assert.deepEqual(await this.runAxe(), []);
     assert.equal(await this.overflows(), false);
   }
 
@@ -164,7 +164,7 @@ export class WatchedPage {
 }
 
 /** The link that the server printed at its first start. */
-export function consoleLink(server: TestServer): string {
+export function findConsoleLink(server: TestServer): string {
   for (const line of server.log()) {
     const link = /(http\S+\/console#token=bpt_\S+)/.exec(line)?.[1];
     if (link) return link;
@@ -175,17 +175,17 @@ export function consoleLink(server: TestServer): string {
 /** Runs `work` on a page of the console. Fails if the page requested another origin, threw an error or logged one. */
 export async function visit(
   origin: string,
-  look: DisplaySettings,
+  display: DisplaySettings,
   path: string,
-  work: (page: Page, watched: WatchedPage) => Promise<void>,
+  work: (page: Page, watchedPage: WatchedPage) => Promise<void>,
 ): Promise<void> {
-  const watched = await openWatchedPage(look, origin);
+  const watchedPage = await openWatchedPage(display, origin);
   try {
-    await watched.page.goto(`${origin}${path}`);
-    await work(watched.page, watched);
-    assert.deepEqual(watched.violations, []);
+    await watchedPage.page.goto(`${origin}${path}`);
+    await work(watchedPage.page, watchedPage);
+    assert.deepEqual(watchedPage.violations, []);
   } finally {
-    await watched.close();
+    await watchedPage.close();
   }
 }
 
@@ -200,20 +200,20 @@ export async function signInByHand(page: Page, email: string, password: string):
 export async function visitSessions(
   server: TestServer,
   link: string,
-  look: DisplaySettings,
-  work: (watched: WatchedPage) => Promise<void>,
+  display: DisplaySettings,
+  work: (watchedPage: WatchedPage) => Promise<void>,
 ): Promise<void> {
-  const watched = await openWatchedPage(look, server.url);
+  const watchedPage = await openWatchedPage(display, server.url);
   try {
-    await watched.page.goto(link);
-    await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
-    assert.doesNotMatch(watched.page.url(), /bpt_|#/);
-    await watched.page.goto(`${server.url}/console/a/${server.applicationId}/sessions`);
-    await watched.page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
-    await work(watched);
-    assert.deepEqual(watched.violations, []);
+    await watchedPage.page.goto(link);
+    await watchedPage.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    assert.doesNotMatch(watchedPage.page.url(), /bpt_|#/);
+    await watchedPage.page.goto(`${server.url}/console/a/${server.applicationId}/sessions`);
+    await watchedPage.page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await work(watchedPage);
+    assert.deepEqual(watchedPage.violations, []);
   } finally {
-    await watched.close();
+    await watchedPage.close();
   }
 }
 

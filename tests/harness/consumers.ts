@@ -14,13 +14,13 @@ import { stepUp } from './members.ts';
 import type { Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
-export const REDIRECT = 'https://shop.example/signed-in';
+export const REDIRECT_URI = 'https://shop.example/signed-in';
 export const ORIGIN = 'https://shop.example';
 
 const START_LIMIT_WINDOW_MS = 61_000;
 
 export interface StartedSignIn {
-  readonly started: StartedConsumerSession;
+  readonly startResult: StartedConsumerSession;
   readonly verifier: string;
   readonly state: string;
   /** The id of the sign-in, from the address of the sign-in page of `hosted`. */
@@ -33,7 +33,7 @@ export class ConsumerFixture {
   readonly server: TestServer;
   readonly owner: Person;
   readonly appId: string;
-  #starts = 0;
+  #startCount = 0;
 
   private constructor(server: TestServer, owner: Person, appId: string) {
     this.server = server;
@@ -42,17 +42,17 @@ export class ConsumerFixture {
   }
 
   /** Lets consumers sign in to the application with every hosted method, and returns the fixture. */
-  static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerFixture> {
-    const lab = new ConsumerFixture(server, owner, appId);
-    await lab.configure({});
-    return lab;
+  static async open(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerFixture> {
+    const fixture = new ConsumerFixture(server, owner, appId);
+    await fixture.configure({});
+    return fixture;
   }
 
-  async configure(more: ReplaceIdentity): Promise<void> {
+  async configure(overrides: ReplaceIdentity): Promise<void> {
     const identity: ReplaceIdentity = {
       hosted: { methods: ['passkey', 'email_code', 'password'], registration: 'open' },
-      ...{ origins: [ORIGIN], redirectUris: [REDIRECT] },
-      ...more,
+      ...{ origins: [ORIGIN], redirectUris: [REDIRECT_URI] },
+      ...overrides,
     };
     const path = `/v1/applications/${this.appId}/identity`;
     const { status, text } = await this.owner.send('PUT', path, identity, { 'if-match': '*' });
@@ -76,12 +76,12 @@ export class ConsumerFixture {
   }
 
   /** Starts a sign-in. Starts are limited, so a test file that signs in often needs a server with the test clock. */
-  async begin(more: object = {}, provider = 'hosted'): Promise<StartedSignIn> {
+  async startSignIn(overrides: object = {}, provider = 'hosted'): Promise<StartedSignIn> {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
-    const startBody = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
-    this.#starts += 1;
+    const startBody = { redirectUri: REDIRECT_URI, codeChallenge: challengeOf(verifier), state, ...overrides };
+    this.#startCount += 1;
     // A different address each time, for a server that trusts the test as its proxy.
-    const headers = { 'x-forwarded-for': `192.0.2.${this.#starts % 256}` };
+    const headers = { 'x-forwarded-for': `192.0.2.${this.#startCount % 256}` };
     const start = () => this.send<StartedConsumerSession>('session.start', startBody, undefined, { provider, headers });
     let { status, body, text } = await start();
     if (status === 429) {
@@ -89,16 +89,16 @@ export class ConsumerFixture {
       ({ status, body, text } = await start());
     }
     assert.equal(status, 200, text);
-    return { started: body, verifier, state, signIn: body.authorizationUrl.split('/').at(-1) ?? '' };
+    return { startResult: body, verifier, state, signIn: body.authorizationUrl.split('/').at(-1) ?? '' };
   }
 
   /** Completes the sign-in with a code by e-mail. Returns the address that the browser is redirected to. */
   async finish({ signIn }: StartedSignIn, email: string): Promise<string> {
-    const sent = await this.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email });
-    assert.equal(sent.status, 202, sent.text);
+    const codeResponse = await this.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email });
+    assert.equal(codeResponse.status, 202, codeResponse.text);
     const code = await this.codeMailedTo(email);
     const { status, body, text } = await this.sendFromPage<HostedSignInResult>('hosted.verify', {
-      ...{ signIn, ticket: sent.body.ticket, code },
+      ...{ signIn, ticket: codeResponse.body.ticket, code },
     });
     assert.equal(status, 200, text);
     return body.redirectTo;
@@ -106,7 +106,7 @@ export class ConsumerFixture {
 
   exchange({ verifier }: Pick<StartedSignIn, 'verifier'>, redirectTo: string, provider = 'hosted') {
     const code = new URL(redirectTo).searchParams.get('code');
-    const body = { code, codeVerifier: verifier, redirectUri: REDIRECT };
+    const body = { code, codeVerifier: verifier, redirectUri: REDIRECT_URI };
     return this.send<ConsumerTokens>('session.exchange', body, undefined, { provider });
   }
 
@@ -114,8 +114,8 @@ export class ConsumerFixture {
   async signIn(
     email: string,
   ): Promise<ConsumerTokens & { readonly accessToken: string; readonly refreshToken: string }> {
-    const begun = await this.begin();
-    const { status, body, text } = await this.exchange(begun, await this.finish(begun, email));
+    const startedSignIn = await this.startSignIn();
+    const { status, body, text } = await this.exchange(startedSignIn, await this.finish(startedSignIn, email));
     assert.equal(status, 200, text);
     const { accessToken = assert.fail(text), refreshToken = assert.fail(text) } = body;
     return { ...body, accessToken, refreshToken };

@@ -22,7 +22,7 @@ const PACKAGES =
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
 /** crun fails on a machine that has both cgroup versions, so version 2 is unmounted for podman on such a machine. */
-const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
+const ONE_CGROUP_SCRIPT = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
   [ -z "$second" ] || umount $second
   exec podman "$@"`;
 
@@ -30,7 +30,7 @@ const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgro
  * The rights that docs/guides/container.md gives, and options for machines on which systemd or some resource limits are
  * missing.
  */
-export const RIGHTS = [
+export const PRIVILEGE_OPTIONS = [
   ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
   ...['--security-opt', 'unmask=ALL', '--security-opt', `seccomp=${join(CHECKOUT, 'deploy/seccomp.json')}`],
   ...['--tmpfs', '/tmp:mode=1777,size=512m', '--cgroups=disabled'],
@@ -38,7 +38,7 @@ export const RIGHTS = [
 ];
 
 const unshareArgs = (args: readonly string[]): string[] => [
-  ...['--mount', '--propagation', 'private', 'sh', '-c', ONE_CGROUP_VERSION, 'podman', ...args],
+  ...['--mount', '--propagation', 'private', 'sh', '-c', ONE_CGROUP_SCRIPT, 'podman', ...args],
 ];
 
 export function runPodman(...args: readonly string[]): string {
@@ -61,7 +61,7 @@ export function startPodman(args: readonly string[], prefix: readonly string[] =
 
 /** Builds the image of a release, and returns its name. */
 export function buildImage(tarball: string): string {
-  makeBase();
+  ensureBaseImage();
   const context = mkdtempSync(join(tmpdir(), 'berth-image-'));
   try {
     cpSync(tarball, join(context, 'berth-test.tgz'));
@@ -75,7 +75,7 @@ export function buildImage(tarball: string): string {
   return IMAGE;
 }
 
-function makeBase(): void {
+function ensureBaseImage(): void {
   if (runPodman('images', '--quiet', BASE) !== '') return;
   const folder = mkdtempSync(join(tmpdir(), 'berth-base-'));
   try {
@@ -99,7 +99,7 @@ function makeBase(): void {
 /** Stops the container in an orderly way and removes it. */
 export async function stopContainer(name: string, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
+  const exit = once(child, 'exit');
   runPodman('stop', '--time', '60', name);
-  await exited;
+  await exit;
 }

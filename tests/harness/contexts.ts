@@ -4,22 +4,22 @@ import type { SessionEvent } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-const SAVED_MS = 120_000;
+const SAVED_WITHIN_MS = 120_000;
 
 /** Without `key`, here and below, the context belongs to the server's first application. */
 export async function createContext(server: TestServer, body: object = {}, key?: string): Promise<Context> {
-  const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body, ...withKey(key) });
+  const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body, ...keyOption(key) });
   if (response.status !== 201) throw new Error(`the context was not created: ${response.status} ${response.text}`);
   return response.body;
 }
 
 export async function readContext(server: TestServer, id: string, key?: string): Promise<Context> {
-  const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`, withKey(key));
+  const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`, keyOption(key));
   if (response.status !== 200) throw new Error(`context ${id} could not be read: ${response.status} ${response.text}`);
   return response.body;
 }
 
-const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
+const keyOption = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
 export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
   const response = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
@@ -33,7 +33,7 @@ export const waitForVersion = (server: TestServer, id: string, version: number, 
     `context ${id} to have version ${version}`,
     () => readContext(server, id, key),
     context => context.version >= version,
-    SAVED_MS,
+    SAVED_WITHIN_MS,
   );
 
 export async function contextEventsOf(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
@@ -48,7 +48,7 @@ export const waitForContextEvent = (
   server: TestServer,
   session: string,
   type: string,
-  withinMs = SAVED_MS,
+  withinMs = SAVED_WITHIN_MS,
 ): Promise<SessionEvent> =>
   eventually(
     `session ${session} to have the event ${type}`,
@@ -66,12 +66,13 @@ export const persistentBody = (id: string): { browserSettings: { context: { id: 
 });
 
 /** Returns a key of an application other than the first. */
-export async function otherApplicationKey(server: TestServer): Promise<string> {
+export async function createOtherKey(server: TestServer): Promise<string> {
   const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
-  const path = `/v1/applications/${made.body.id}/agent-keys`;
-  const issued = await server.api<{ key: string }>('POST', path, { key: token, body: { name: 'other' } });
-  if (issued.status !== 201) throw new Error(`the key was not issued: ${issued.status} ${issued.text}`);
-  return issued.body.key;
+  const createResponse = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
+  const path = `/v1/applications/${createResponse.body.id}/agent-keys`;
+  const issueResponse = await server.api<{ key: string }>('POST', path, { key: token, body: { name: 'other' } });
+  if (issueResponse.status !== 201)
+    throw new Error(`the key was not issued: ${issueResponse.status} ${issueResponse.text}`);
+  return issueResponse.body.key;
 }

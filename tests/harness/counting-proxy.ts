@@ -20,20 +20,20 @@ export interface CountingProxy {
 }
 
 export async function openCountingProxy(target: string): Promise<CountingProxy> {
-  const asked: RecordedRequest[] = [];
-  const server = createServer((incoming, outgoing) => {
+  const requests: RecordedRequest[] = [];
+  const server = createServer((incomingRequest, outgoingResponse) => {
     void (async () => {
-      const body = await buffer(incoming);
-      const { method = 'GET', url: path = '/', headers } = incoming;
+      const body = await buffer(incomingRequest);
+      const { method = 'GET', url: path = '/', headers } = incomingRequest;
       const targetRequest = request(`${target}${path}`, { method, headers, agent: false });
       targetRequest.end(body);
-      targetRequest.on('error', () => outgoing.destroy());
+      targetRequest.on('error', () => outgoingResponse.destroy());
       targetRequest.on('response', response => {
-        asked.push({ method, path, headers, body: body.toString(), status: response.statusCode ?? 0 });
-        outgoing.writeHead(response.statusCode ?? 502, response.headers);
-        response.pipe(outgoing);
+        requests.push({ method, path, headers, body: body.toString(), status: response.statusCode ?? 0 });
+        outgoingResponse.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoingResponse);
       });
-    })().catch(() => outgoing.destroy()); // the client disconnected during its request
+    })().catch(() => outgoingResponse.destroy()); // the client disconnected during its request
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -43,5 +43,5 @@ export async function openCountingProxy(target: string): Promise<CountingProxy> 
   });
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  return { url: `http://127.0.0.1:${port}`, takeRequests: () => asked.splice(0) };
+  return { url: `http://127.0.0.1:${port}`, takeRequests: () => requests.splice(0) };
 }

@@ -12,10 +12,10 @@ import type { HttpResult } from './http.ts';
 import { Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
-export const START = '/v1/device/authorizations';
+export const AUTHORIZATIONS = '/v1/device/authorizations';
 export const APPROVALS = '/v1/device/approvals';
 export const DEVICE_TOKENS = '/v1/device/tokens';
-export const CLIENT = 'my-agent';
+export const CLIENT_ID = 'my-agent';
 
 const EMAIL = 'ada@example.com';
 
@@ -28,8 +28,8 @@ export class DeviceFixture {
     this.owner = owner;
   }
 
-  static async of(server: TestServer): Promise<DeviceFixture> {
-    return new DeviceFixture(server, await Person.owner(server, EMAIL));
+  static async open(server: TestServer): Promise<DeviceFixture> {
+    return new DeviceFixture(server, await Person.setUpOwner(server, EMAIL));
   }
 
   /** Sends a request without a credential. */
@@ -38,8 +38,8 @@ export class DeviceFixture {
   }
 
   async start(fields: object = {}): Promise<StartedDevice> {
-    const { status, body, text } = await this.sendWithoutCredential<StartedDevice>(START, {
-      client_id: CLIENT,
+    const { status, body, text } = await this.sendWithoutCredential<StartedDevice>(AUTHORIZATIONS, {
+      client_id: CLIENT_ID,
       ...fields,
     });
     assert.equal(status, 201, text);
@@ -50,26 +50,26 @@ export class DeviceFixture {
     return this.sendWithoutCredential(DEVICE_TOKENS, {
       grant_type: DEVICE_GRANT_TYPE,
       device_code,
-      client_id: CLIENT,
+      client_id: CLIENT_ID,
       ...fields,
     });
   }
 
-  async collectToken(started: StartedDevice, fields: object = {}): Promise<CollectedToken> {
-    const { status, body, text } = await this.collect<CollectedToken>(started, fields);
+  async collectToken(startedDevice: StartedDevice, fields: object = {}): Promise<CollectedToken> {
+    const { status, body, text } = await this.collect<CollectedToken>(startedDevice, fields);
     assert.equal(status, 200, text);
     return body;
   }
 
   /** Signs in the owner again, because the clock of the server may have been advanced since the last sign-in. */
-  async freshOwner(): Promise<Person> {
+  async signInOwner(): Promise<Person> {
     const { status, text } = await this.owner.signIn(EMAIL);
     assert.equal(status, 200, text);
     return this.owner;
   }
 
   read(person: Person, userCode: string): Promise<HttpResult<DeviceRequest>> {
-    return person.get(`${START}?user_code=${userCode}`);
+    return person.get(`${AUTHORIZATIONS}?user_code=${userCode}`);
   }
 
   decide<Body = DecidedDevice>(person: Person, userCode: string, fields: object): Promise<HttpResult<Body>> {
@@ -83,10 +83,10 @@ export class DeviceFixture {
 
   /** Reads and approves as the owner. */
   async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, fields: object = {}): Promise<void> {
-    const owner = await this.freshOwner();
-    const read = await this.read(owner, code);
-    assert.equal(read.status, 200, read.text);
-    const decided = await this.decide(owner, code, { ...this.approval, ...fields });
-    assert.deepEqual([decided.status, decided.body.status], [200, 'approved'], decided.text);
+    const owner = await this.signInOwner();
+    const readResponse = await this.read(owner, code);
+    assert.equal(readResponse.status, 200, readResponse.text);
+    const decideResponse = await this.decide(owner, code, { ...this.approval, ...fields });
+    assert.deepEqual([decideResponse.status, decideResponse.body.status], [200, 'approved'], decideResponse.text);
   }
 }

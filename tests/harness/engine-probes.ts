@@ -5,7 +5,7 @@ import type { DownloadPage } from '../../contract/files.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import type { Pages } from './pages.ts';
 import { decodePng } from './png.ts';
-import { replaysOf } from './recordings.ts';
+import { listReplays } from './recordings.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
@@ -17,24 +17,24 @@ export interface ProbeContext {
 }
 
 /** Resolves to `yes`, `no`, or a description of the difference. If the probe fails, it resolves to the error text. */
-export type Probe = (probed: ProbeContext) => Promise<string>;
+export type Probe = (context: ProbeContext) => Promise<string>;
 
-const yes = (condition: boolean): string => (condition ? 'yes' : 'no');
+const yesOrNo = (condition: boolean): string => (condition ? 'yes' : 'no');
 
 export const PROBES: Readonly<Record<string, Probe>> = {
   'screenshots in the size of the viewport': async ({ page, pages }) => {
     await page.goto(`${pages.url}/colours`);
-    const picture = decodePng(await page.screenshot());
-    return yes(picture.width === 1280 && picture.colourAt(150, 50) === '#00ff00');
+    const screenshot = decodePng(await page.screenshot());
+    return yesOrNo(screenshot.width === 1280 && screenshot.colourAt(150, 50) === '#00ff00');
   },
   'pages as PDF files (`Page.printToPDF`)': async ({ page }) =>
-    yes((await page.pdf()).subarray(0, 5).toString() === '%PDF-'),
+    yesOrNo((await page.pdf()).subarray(0, 5).toString() === '%PDF-'),
   recordings: async ({ server, session }) =>
-    yes(
+    yesOrNo(
       (
         await eventually(
           'a replay',
-          () => replaysOf(server, session.id),
+          () => listReplays(server, session.id),
           ({ length }) => length > 0,
         )
       ).length > 0,
@@ -46,27 +46,27 @@ export const PROBES: Readonly<Record<string, Probe>> = {
       () => server.api('GET', path),
       ({ status }) => status === 200,
     );
-    return yes(String(response.headers['content-type']).startsWith('image/'));
+    return yesOrNo(String(response.headers['content-type']).startsWith('image/'));
   },
   'logs of the console and the network': async ({ page, pages, server, session }) => {
     await page.goto(`${pages.url}/next`);
     await page.evaluate(`console.log('seen by the probe')`);
     const read = () => server.api<unknown>('GET', `/v1/browsers/sessions/${session.id}/logs`);
     const response = await eventually('the log', read, ({ text }) => text.includes('seen by the probe'));
-    return yes(response.text.includes('/next'));
+    return yesOrNo(response.text.includes('/next'));
   },
   downloads: async ({ page, pages, server, session }) => {
     await page.goto(`${pages.url}/download-page`);
     await page.click('#get');
     const list = () => server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
-    return yes((await eventually('the download', list, ({ body }) => body.total === 1)).body.total === 1);
+    return yesOrNo((await eventually('the download', list, ({ body }) => body.total === 1)).body.total === 1);
   },
   'file choosers and uploads': async ({ page, pages }) => {
     await page.goto(`${pages.url}/next`);
     await page.setContent('<input type=file>');
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.click('input')]);
     await chooser.setFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a file') });
-    return yes((await page.evaluate(`document.querySelector('input').files[0].text()`)) === 'a file');
+    return yesOrNo((await page.evaluate(`document.querySelector('input').files[0].text()`)) === 'a file');
   },
   'popups, with opener': async ({ page, pages }) => {
     await page.goto(`${pages.url}/popups`);
@@ -74,7 +74,7 @@ export const PROBES: Readonly<Record<string, Probe>> = {
     await popup.waitForLoadState();
     const seen = (await popup.title()) === 'Next' && (await popup.evaluate('opener !== null')) === true;
     await popup.close();
-    return yes(seen);
+    return yesOrNo(seen);
   },
   'popups of their own size': async ({ page, pages }) => {
     await page.goto(`${pages.url}/popups`);
@@ -89,24 +89,24 @@ export const PROBES: Readonly<Record<string, Probe>> = {
   },
   'browser contexts of clients': async ({ page, pages }) => {
     const context = await page.context().browser()?.newContext({ timezoneId: 'Asia/Tokyo', locale: 'de-DE' });
-    const other = await context?.newPage();
-    await other?.goto(`${pages.url}/next`);
-    const seen = await other?.evaluate(
+    const contextPage = await context?.newPage();
+    await contextPage?.goto(`${pages.url}/next`);
+    const localeText = await contextPage?.evaluate(
       '[new Intl.DateTimeFormat().resolvedOptions().timeZone, navigator.language].join()',
     );
     await context?.close();
-    return yes(seen === 'Asia/Tokyo,de-DE');
+    return yesOrNo(localeText === 'Asia/Tokyo,de-DE');
   },
   dialogs: async ({ page }) => {
     page.once('dialog', dialog => void dialog.accept('an answer'));
-    return yes((await page.evaluate(`prompt('a question')`)) === 'an answer');
+    return yesOrNo((await page.evaluate(`prompt('a question')`)) === 'an answer');
   },
   'granted permissions, and the clipboard': async ({ page, pages }) => {
     await page.goto(`${pages.url}/next`);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.bringToFront();
     await page.evaluate(`navigator.clipboard.writeText('copied')`);
-    return yes((await page.evaluate('navigator.clipboard.readText()')) === 'copied');
+    return yesOrNo((await page.evaluate('navigator.clipboard.readText()')) === 'copied');
   },
   'service workers and WebSockets': async ({ page, pages }) => {
     await page.goto(`${pages.url}/socket`);
@@ -115,14 +115,14 @@ export const PROBES: Readonly<Record<string, Probe>> = {
     return 'yes';
   },
   'video (H.264) and WebGL': async ({ page }) => {
-    const seen = `[document.createElement('video').canPlayType('video/mp4; codecs="avc1.42E01E"'), !!document.createElement('canvas').getContext('webgl')].join()`;
-    return yes((await page.evaluate(seen)) === 'probably,true');
+    const expression = `[document.createElement('video').canPlayType('video/mp4; codecs="avc1.42E01E"'), !!document.createElement('canvas').getContext('webgl')].join()`;
+    return yesOrNo((await page.evaluate(expression)) === 'probably,true');
   },
   DevTools: async ({ server, session }) => {
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
     const url = body.pages?.[0]?.devtoolsUrl;
     if (url === undefined) return 'no';
-    return yes((await fetch(url)).status === 200);
+    return yesOrNo((await fetch(url)).status === 200);
   },
   '`file:` pages of the machine': async ({ page }) => probeRefusal(page, 'file:///etc/passwd'),
   '`chrome:` pages': async ({ page }) => probeRefusal(page, 'chrome://version'),

@@ -5,22 +5,26 @@ import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import type { Observations } from './look.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
-const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
-const END = '<!-- The end of what it writes. -->';
+const BEGIN_MARK = '<!-- Written by `npm run gen:engines`. -->';
+const END_MARK = '<!-- The end of what it writes. -->';
 /** The maximum number of differences that are named in a line. Further differences are counted. */
-const NAMED_MAX = 8;
+const DIFFERENCES_MAX = 8;
 
 /** The results of each engine, by feature. */
 export type FeatureResults = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
 
-export function engineTables(features: FeatureResults, observed: Readonly<Record<Engine, Observations>>): string {
-  const lines = Object.keys(observed.chromium).sort();
+export function engineTables(features: FeatureResults, observations: Readonly<Record<Engine, Observations>>): string {
+  const lines = Object.keys(observations.chromium).sort();
   const rows = lines.map(
-    line => [line, inWords(line, differenceOf(observed.chromium[line], observed['headless-shell'][line]))] as const,
+    line =>
+      [
+        line,
+        describeDifference(line, differenceOf(observations.chromium[line], observations['headless-shell'][line])),
+      ] as const,
   );
-  const same = rows.flatMap(([line, difference]) => (difference === '' ? [line] : []));
+  const sameLines = rows.flatMap(([line, difference]) => (difference === '' ? [line] : []));
   return [
-    BEGIN,
+    BEGIN_MARK,
     `| What works | ${ENGINES.join(' | ')} |`,
     '| --- | --- | --- |',
     ...[...features].map(([what, seen]) => `| ${what} | ${ENGINES.map(engine => seen[engine]).join(' | ')} |`),
@@ -28,44 +32,44 @@ export function engineTables(features: FeatureResults, observed: Readonly<Record
     '| What a page can notice | headless-shell beside chromium |',
     '| --- | --- |',
     ...rows.flatMap(([line, difference]) => (difference === '' ? [] : [`| ${line} | ${difference} |`])),
-    `| ${same.join(', ')} | the same |`,
-    END,
+    `| ${sameLines.join(', ')} | the same |`,
+    END_MARK,
   ].join('\n');
 }
 
 /** The part of the document between the marks. */
-export function tablesInDocument(): string {
+export function readTables(): string {
   const text = readFileSync(DOCUMENT, 'utf8');
-  const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
-  return from < 0 || to < from ? '' : text.slice(from, to + END.length);
+  const [from, to] = [text.indexOf(BEGIN_MARK), text.indexOf(END_MARK)];
+  return from < 0 || to < from ? '' : text.slice(from, to + END_MARK.length);
 }
 
 export function writeTables(tables: string): void {
   const text = readFileSync(DOCUMENT, 'utf8');
   writeFileSync(
     DOCUMENT,
-    text.replace(tablesInDocument(), () => tables),
+    text.replace(readTables(), () => tables),
   );
 }
 
 /** Describes a difference of fonts in general words, because the list of fonts depends on the machine. */
-const inWords = (line: string, difference: string): string =>
+const describeDifference = (line: string, difference: string): string =>
   line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
 
 function differenceOf(chromium: unknown, shell: unknown): string {
   const [chromiumLeaves, shellLeaves] = [new Set(leavesOf(chromium)), new Set(leavesOf(shell))];
-  const removed = [...chromiumLeaves].filter(leaf => !shellLeaves.has(leaf));
-  const added = [...shellLeaves].filter(leaf => !chromiumLeaves.has(leaf));
-  if (removed.length + added.length === 0) return '';
-  if (removed.length === 0) return `also ${listText(added)}`;
-  if (added.length === 0) return `without ${listText(removed)}`;
-  return `${listText(added)} instead of ${listText(removed)}`;
+  const removedLeaves = [...chromiumLeaves].filter(leaf => !shellLeaves.has(leaf));
+  const addedLeaves = [...shellLeaves].filter(leaf => !chromiumLeaves.has(leaf));
+  if (removedLeaves.length + addedLeaves.length === 0) return '';
+  if (removedLeaves.length === 0) return `also ${listText(addedLeaves)}`;
+  if (addedLeaves.length === 0) return `without ${listText(removedLeaves)}`;
+  return `${listText(addedLeaves)} instead of ${listText(removedLeaves)}`;
 }
 
 function listText(leaves: readonly string[]): string {
-  const shown = leaves.slice(0, NAMED_MAX).map(leaf => `\`${leaf}\``);
-  const more = leaves.length - shown.length;
-  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+  const leafTexts = leaves.slice(0, DIFFERENCES_MAX).map(leaf => `\`${leaf}\``);
+  const more = leaves.length - leafTexts.length;
+  return [...leafTexts, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
 /**

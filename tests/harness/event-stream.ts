@@ -3,7 +3,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { withTimeLimit } from './until.ts';
 
-const EVENT_MS = 60_000;
+const EVENT_WITHIN_MS = 60_000;
 
 export interface StreamedEvent {
   readonly id: string;
@@ -18,7 +18,7 @@ export class EventStream {
   readonly #events: StreamedEvent[] = [];
   readonly #comments: string[] = [];
   readonly #listeners = new Set<() => void>();
-  readonly #ended: Promise<'ended' | 'cut'>;
+  readonly #end: Promise<'ended' | 'cut'>;
   #rest = '';
 
   private constructor(response: IncomingMessage) {
@@ -26,10 +26,10 @@ export class EventStream {
     this.headers = response.headers;
     this.#response = response;
     response.setEncoding('utf8');
-    this.#ended = new Promise(resolve => {
+    this.#end = new Promise(resolve => {
       response.once('end', () => resolve('ended'));
       response.once('close', () => resolve('cut'));
-      response.on('error', () => {}); // reported by `ended`
+      response.on('error', () => {}); // reported by `waitForEnd`
     });
     response.on('data', (piece: string) => this.#receive(piece));
   }
@@ -39,10 +39,10 @@ export class EventStream {
     const response = await withTimeLimit(
       `a response from ${url}`,
       new Promise<IncomingMessage>((resolve, reject) => {
-        const outgoing = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
-        outgoing.once('response', resolve);
-        outgoing.on('error', reject);
-        outgoing.end();
+        const clientRequest = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
+        clientRequest.once('response', resolve);
+        clientRequest.on('error', reject);
+        clientRequest.end();
       }),
     );
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
@@ -63,17 +63,17 @@ export class EventStream {
   }
 
   /** Resolves to the first matching event, whether it was already received or is received later. */
-  event(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
+  waitForEvent(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
     const look = (): StreamedEvent | undefined => this.#events.find(event => event.event === type && satisfies(event));
     return this.#until(`the event ${type}`, look);
   }
 
-  comment(): Promise<string> {
+  waitForComment(): Promise<string> {
     return this.#until('a comment', () => this.#comments[0]);
   }
 
-  ended(): Promise<'ended' | 'cut'> {
-    return withTimeLimit('the stream to end', this.#ended, EVENT_MS);
+  waitForEnd(): Promise<'ended' | 'cut'> {
+    return withTimeLimit('the stream to end', this.#end, EVENT_WITHIN_MS);
   }
 
   cut(): void {
@@ -81,7 +81,7 @@ export class EventStream {
   }
 
   #until<T>(what: string, look: () => T | undefined): Promise<T> {
-    const found = new Promise<T>(resolve => {
+    const match = new Promise<T>(resolve => {
       const listen = (): void => {
         const seen = look();
         if (seen === undefined) return;
@@ -91,7 +91,7 @@ export class EventStream {
       this.#listeners.add(listen);
       listen();
     });
-    return withTimeLimit(what, found, EVENT_MS).catch((error: Error) => {
+    return withTimeLimit(what, match, EVENT_WITHIN_MS).catch((error: Error) => {
       throw new Error(`${error.message}; received so far: ${this.types.join(', ')}`, { cause: error });
     });
   }

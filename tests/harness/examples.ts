@@ -13,13 +13,13 @@ export interface Example {
 /** Returns the examples by document. */
 export function loadExamples(): ReadonlyMap<string, readonly Example[]> {
   const documents = [...globSync('docs/**/*.md', { cwd: CHECKOUT }), 'README.md'].sort();
-  const found = documents.map(document => {
+  const documentExamples = documents.map(document => {
     const blocks = runnableBlocks(readFileSync(join(CHECKOUT, document), 'utf8'));
-    const runnable = blocks.map(block => ({
+    const examples = blocks.map(block => ({
       line: block.line,
       run: ({ url, key }: TestServer) => runBlock(block, { url, key }),
     }));
-    return [document, runnable] as const;
+    return [document, examples] as const;
   });
-  return new Map(found.filter(([, blocks]) => blocks.length > 0));
+  return new Map(documentExamples.filter(([, blocks]) => blocks.length > 0));
 }

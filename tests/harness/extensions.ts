@@ -4,7 +4,11 @@ import { type ZipEntry, zip } from './zip.ts';
 const json = (name: string, value: object): ZipEntry => ({ name, bytes: JSON.stringify(value) });
 
 /** On every page, the content script sends a message to the worker and writes the response into `<html data-NAME>`. */
-export const speakingExtension = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
+export const messagingExtension = (
+  name: string,
+  manifestFields: object = {},
+  files: readonly ZipEntry[] = [],
+): Buffer =>
   zip([
     json('manifest.json', {
       manifest_version: 3,
@@ -14,7 +18,7 @@ export const speakingExtension = (name: string, more: object = {}, files: readon
       host_permissions: ['<all_urls>'],
       background: { service_worker: 'js/worker.js' },
       content_scripts: [{ matches: ['<all_urls>'], js: ['js/content.js'], run_at: 'document_start' }],
-      ...more,
+      ...manifestFields,
     }),
     { name: 'js/', mode: 0o040755 },
     {
@@ -44,11 +48,11 @@ export const speakingExtension = (name: string, more: object = {}, files: readon
   ]);
 
 /**
- * The extension that `speakingExtension` builds, with an additional rule that blocks every request to /refused.
+ * The extension that `messagingExtension` builds, with an additional rule that blocks every request to /refused.
  * Chromium writes its own index of the rules into the folder.
  */
 export const blockingExtension = (name: string): Buffer =>
-  speakingExtension(
+  messagingExtension(
     name,
     {
       permissions: ['storage', 'declarativeNetRequest'],

@@ -8,13 +8,23 @@ export interface RecordedFrame {
   readonly colour: readonly [number, number, number];
 }
 
-const MAX_BYTES = 256 * 1024 ** 2;
+const OUTPUT_BYTES_MAX = 256 * 1024 ** 2;
 
 /** Returns the time of each frame, and its color at one position. `x` and `y` are from 0 to 1. */
 export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame[] {
-  const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
-  const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
-  const pixels = run('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-vf', crop, ...raw], film);
+  const cropFilter = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
+  const rawArgs = [
+    '-fps_mode',
+    'passthrough',
+    '-enc_time_base',
+    '1:1000',
+    '-pix_fmt',
+    'rgb24',
+    '-f',
+    'rawvideo',
+    'pipe:1',
+  ];
+  const pixels = run('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-vf', cropFilter, ...rawArgs], film);
   const times = timesOf(film);
   assert.equal(pixels.length, times.length * 12, 'every frame must be decoded');
   return times.map((at, index) => {
@@ -25,9 +35,9 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame
 
 /** Returns the color at one position of a JPEG. `x` and `y` are from 0 to 1. */
 export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
-  const at = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
-  const crop = ['-vf', at, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
-  const [r = 0, g = 0, b = 0] = run('ffmpeg', ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', ...crop], jpeg);
+  const cropFilter = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
+  const cropArgs = ['-vf', cropFilter, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const [r = 0, g = 0, b = 0] = run('ffmpeg', ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', ...cropArgs], jpeg);
   return [r, g, b];
 }
 
@@ -59,7 +69,7 @@ export function durationOf(film: Buffer): number {
 
 /** Runs the program. Fails if it prints a warning or an error. */
 function run(program: string, args: readonly string[], input: Buffer): Buffer {
-  const { stdout, stderr, status } = spawnSync(program, args, { input, maxBuffer: MAX_BYTES });
+  const { stdout, stderr, status } = spawnSync(program, args, { input, maxBuffer: OUTPUT_BYTES_MAX });
   assert.equal(stderr.toString(), '', program);
   assert.equal(status, 0, program);
   return stdout;

@@ -47,7 +47,7 @@ export interface FleetOptions {
   /** The program of the first host, in place of the checkout. The field is read at each start of the host. */
   readonly installed?: { command?: string };
   /** Settings of the second host only. */
-  readonly second?: Readonly<Record<string, string>>;
+  readonly secondEnv?: Readonly<Record<string, string>>;
 }
 
 export async function startFleet({
@@ -55,7 +55,7 @@ export async function startFleet({
   env = {},
   slots = [3, 3],
   installed,
-  second: secondEnv = {},
+  secondEnv = {},
 }: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
   const hosts: TestServer[] = [];
@@ -66,7 +66,7 @@ export async function startFleet({
   });
   const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
   scope.defer(() => store.close());
-  const shared = {
+  const sharedEnv = {
     ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
     ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), ...store.env, ...env },
   };
@@ -79,7 +79,7 @@ export async function startFleet({
       await startServer({
         ...options,
         env: {
-          ...shared,
+          ...sharedEnv,
           ...([{ DATABASE_URL: link.url }, secondEnv][hosts.length] ?? {}),
           BERTH_SLOTS: String(slotCount),
         },
@@ -89,13 +89,13 @@ export async function startFleet({
   const [first, second, ...more] = hosts;
   if (!first || !second) throw new Error('a fleet needs at least two hosts; pass two numbers or more in slots');
   const url = await openRoundRobin(hosts, scope);
-  return { hosts: [first, second, ...more], database, store, env: shared, url, key: first.key, link };
+  return { hosts: [first, second, ...more], database, store, env: sharedEnv, url, key: first.key, link };
 }
 
 async function openRoundRobin(hosts: readonly TestServer[], scope: Scope): Promise<string> {
   let nextIndex = 0;
-  const next = (): number => Number(new URL(hosts[nextIndex++ % hosts.length]?.url ?? '').port);
-  const { port } = await openProxyTo(next, scope);
+  const nextPort = (): number => Number(new URL(hosts[nextIndex++ % hosts.length]?.url ?? '').port);
+  const { port } = await openProxyTo(nextPort, scope);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -124,9 +124,9 @@ interface Proxy {
 async function openProxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
-    const to = port();
-    if (to === undefined) return void socket.destroy();
-    const upstream = connect(to, '127.0.0.1');
+    const targetPort = port();
+    if (targetPort === undefined) return void socket.destroy();
+    const upstream = connect(targetPort, '127.0.0.1');
     for (const [one, other] of [
       [socket, upstream],
       [upstream, socket],

@@ -1,16 +1,20 @@
 // A key of another application of the same installation.
 import type { TestServer } from './server.ts';
 
-export async function keyOfOtherApplication(server: TestServer, fields: object = {}): Promise<string> {
+export async function createForeignKey(server: TestServer, fields: object = {}): Promise<string> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
-  const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+  const createResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     body: { name: `Other ${crypto.randomUUID()}` },
     key: token,
   });
-  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
-    body: { name: 'other', ...fields },
-    key: token,
-  });
-  return issued.body.key;
+  const issueResponse = await server.api<{ key: string }>(
+    'POST',
+    `/v1/applications/${createResponse.body.id}/agent-keys`,
+    {
+      body: { name: 'other', ...fields },
+      key: token,
+    },
+  );
+  return issueResponse.body.key;
 }

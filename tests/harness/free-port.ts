@@ -9,7 +9,7 @@ const PORT_MIN = 10_000;
 const PORT_END = 32_000;
 const TRIES_MAX = 100;
 
-export async function freePort(): Promise<number> {
+export async function claimFreePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const port = PORT_MIN + Math.floor(Math.random() * (PORT_END - PORT_MIN));
     if ((await claim(port)) && (await isFree(port))) return port;
@@ -19,8 +19,8 @@ export async function freePort(): Promise<number> {
 
 /** Claims the port with an abstract socket, which the kernel removes when the process ends. */
 async function claim(port: number): Promise<boolean> {
-  const holder = createServer().unref();
-  return tryListen(holder, { path: `\0berth-test-port-${port}` });
+  const claimServer = createServer().unref();
+  return tryListen(claimServer, { path: `\0berth-test-port-${port}` });
 }
 
 async function isFree(port: number): Promise<boolean> {

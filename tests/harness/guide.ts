@@ -10,16 +10,16 @@ const SCRIPT_MS_MAX = 300_000;
 
 export interface RunningGuide {
   /** Returns what the guide has written to its standard output so far. */
-  printed(): string;
+  stdout(): string;
   /** Returns what the guide has written to its standard error so far. */
-  said(): string;
-  readonly ended: Promise<number | null>;
+  stderr(): string;
+  readonly exitCode: Promise<number | null>;
 }
 
 export interface GuideResult {
   readonly code: number | null;
-  readonly printed: string;
-  readonly said: string;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 export class Guide {
@@ -28,10 +28,10 @@ export class Guide {
   readonly folder: string;
   readonly #replacements: Readonly<Record<string, string>>;
 
-  /** `here` maps texts of the guide to their replacements. */
-  constructor(name: string, here: Readonly<Record<string, string>>) {
+  /** `replacements` maps texts of the guide to their replacements. */
+  constructor(name: string, replacements: Readonly<Record<string, string>>) {
     this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
-    this.#replacements = here;
+    this.#replacements = replacements;
     this.folder = mkdtempSync(join(tmpdir(), `berth-${name}-`));
     after(() => rmSync(this.folder, { recursive: true }));
   }
@@ -42,9 +42,9 @@ export class Guide {
 
   /** Writes the files of the guide, runs its commands in one shell, and waits until the shell has ended. */
   async run(server: Pick<TestServer, 'env'>): Promise<GuideResult> {
-    const running = this.start(server);
-    const code = await running.ended;
-    return { code, printed: running.printed(), said: running.said() };
+    const runningGuide = this.start(server);
+    const code = await runningGuide.exitCode;
+    return { code, stdout: runningGuide.stdout(), stderr: runningGuide.stderr() };
   }
 
   start({ env }: Pick<TestServer, 'env'>): RunningGuide {
@@ -57,20 +57,20 @@ export class Guide {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: SCRIPT_MS_MAX,
     });
-    const output = { printed: '', said: '' };
+    const output = { stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      output.printed += chunk;
+      output.stdout += chunk;
     });
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      output.said += chunk;
+      output.stderr += chunk;
     });
-    const ended = new Promise<number | null>(resolve => child.once('close', resolve));
-    return { printed: () => output.printed, said: () => output.said, ended };
+    const exitCode = new Promise<number | null>(resolve => child.once('close', resolve));
+    return { stdout: () => output.stdout, stderr: () => output.stderr, exitCode };
   }
 
   #replaceTexts(block: string): string {
     return Object.entries(this.#replacements).reduce(
-      (placed, [written, here]) => placed.replaceAll(written, here),
+      (text, [original, replacement]) => text.replaceAll(original, replacement),
       block,
     );
   }

@@ -30,9 +30,9 @@ export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions)
     '    server one 127.0.0.1:8080\n': servers.map((address, at) => `    server s${at} ${address}\n`).join(''),
   };
   let config = readFileSync(join(CHECKOUT, 'deploy/haproxy.cfg'), 'utf8');
-  for (const [written, here] of Object.entries(replacements)) {
-    if (!config.includes(written)) throw new Error(`deploy/haproxy.cfg does not contain "${written}"`);
-    config = config.replace(written, here);
+  for (const [original, replacement] of Object.entries(replacements)) {
+    if (!config.includes(original)) throw new Error(`deploy/haproxy.cfg does not contain "${original}"`);
+    config = config.replace(original, replacement);
   }
   const file = join(folder, 'haproxy.cfg');
   writeFileSync(file, config);
@@ -42,9 +42,9 @@ export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions)
   const errorOutput = text(child.stderr);
   after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
+    const exit = once(child, 'exit');
     child.kill('SIGTERM');
-    await exited;
+    await exit;
   });
   await eventually('HAProxy to find a server', async () => {
     if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}: ${await errorOutput}`);

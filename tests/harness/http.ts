@@ -22,19 +22,24 @@ export async function sendRequest<Body>(
   url: string,
   { method = 'GET', headers = {}, body }: HttpRequestOptions,
 ): Promise<HttpResult<Body>> {
-  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const lengthHeader = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const result = await new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>(
     (resolve, reject) => {
-      const outgoing = request(url, { method, headers: { ...length, ...headers }, agent: false, timeout: RESPONSE_MS });
-      outgoing.on('response', response => {
+      const clientRequest = request(url, {
+        method,
+        headers: { ...lengthHeader, ...headers },
+        agent: false,
+        timeout: RESPONSE_MS,
+      });
+      clientRequest.on('response', response => {
         const { statusCode = 0, headers } = response;
         text(response).then(read => resolve({ status: statusCode, headers, text: read }), reject);
       });
-      outgoing.on('timeout', () =>
-        outgoing.destroy(new Error(`${method} ${url} got no response within ${RESPONSE_MS} ms`)),
+      clientRequest.on('timeout', () =>
+        clientRequest.destroy(new Error(`${method} ${url} got no response within ${RESPONSE_MS} ms`)),
       );
-      outgoing.on('error', reject);
-      outgoing.end(body);
+      clientRequest.on('error', reject);
+      clientRequest.end(body);
     },
   );
   const isJson = /^application\/([\w.-]+\+)?json/.test(result.headers['content-type'] ?? '');

@@ -19,22 +19,22 @@ export interface KeyboardFindings {
 
 /** Walks through the page with Tab, from its top. Elements inside frames are not checked. */
 export async function walkByKeyboard(page: Page): Promise<KeyboardFindings> {
-  const found = await walk(page, PRESSES_AT_ONCE);
+  const findings = await walk(page, PRESSES_AT_ONCE);
   // On a busy machine the focus may move on before the script in the page has checked it. The walk is then repeated,
   // and each press is awaited.
-  return found.unreachable.length + found.unmarked.length === 0 ? found : walk(page, 1);
+  return findings.unreachable.length + findings.unmarked.length === 0 ? findings : walk(page, 1);
 }
 
 async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings> {
   const cdp = await page.context().newCDPSession(page);
   const press = (type: 'rawKeyDown' | 'keyUp') => cdp.send('Input.dispatchKeyEvent', { type, ...TAB });
-  await page.evaluate(BEGIN);
+  await page.evaluate(BEGIN_SCRIPT);
   for (let presses = 0; presses < PRESSES_MAX; presses += pressesAtOnce) {
     // The keys arrive in this order, because all of them go through one connection.
     await Promise.all(Array.from({ length: pressesAtOnce }, () => [press('rawKeyDown'), press('keyUp')]).flat());
     if (await page.evaluate<boolean>('globalThis.walk.isEnd')) break;
   }
-  const unreachable = await page.evaluate<string[]>(UNREACHABLE);
+  const unreachable = await page.evaluate<string[]>(UNREACHABLE_SCRIPT);
   const unmarked = await page.evaluate<string[]>('globalThis.walk.end()');
   await cdp.detach();
   return { unreachable, unmarked };
@@ -47,7 +47,7 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
  * walk also ends if the focus does not return. A frame or a video counts as one stop, regardless of how many of its
  * elements get the focus.
  */
-const BEGIN = `(() => {
+const BEGIN_SCRIPT = `(() => {
   document.activeElement?.blur?.();
   getSelection()?.removeAllRanges();
   const stops = new Set();
@@ -84,7 +84,7 @@ const BEGIN = `(() => {
 })()`;
 
 /** In a group of tabs or radio buttons the arrow keys move the focus, so reaching one of them is enough. */
-const UNREACHABLE = `(() => {
+const UNREACHABLE_SCRIPT = `(() => {
   const CONTROLS = 'a[href], button, input, select, textarea, summary, iframe, video[controls], [tabindex="0"]';
   const isShown = element =>
     element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().width > 1 &&

@@ -36,29 +36,29 @@ export class KnownDifferences {
 
   /** Whether Berth causes this event, according to the list. */
   has(method: string, params: unknown): boolean {
-    const found = this.#differences.find(
+    const difference = this.#differences.find(
       one =>
         one.methods.includes(method) && one.value !== undefined && one.value === String(valueAt(params, one.field)),
     );
-    if (found) this.#note(found, 'there');
-    return found !== undefined;
+    if (difference) this.#note(difference, 'there');
+    return difference !== undefined;
   }
 
   /** Whether the value is ignored in comparisons. */
   hasField(method: string, field: string, value: unknown): boolean {
-    const found = this.#differences.find(
+    const difference = this.#differences.find(
       one => one.methods.includes(method) && one.field === field && one.value === undefined,
     );
-    if (found) this.#note(found, `${method} ${JSON.stringify(value)}`);
-    return found !== undefined;
+    if (difference) this.#note(difference, `${method} ${JSON.stringify(value)}`);
+    return difference !== undefined;
   }
 
   /** Returns the lines without a difference: those for which `other` has found every value that was found here. */
-  unseenBeside(other: KnownDifferences): readonly string[] {
-    const unseen = this.#differences.filter(one =>
+  unnecessaryLines(other: KnownDifferences): readonly string[] {
+    const unseenDifferences = this.#differences.filter(one =>
       [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)),
     );
-    return unseen.map(({ methods, field }) => `${methods} ${field}`);
+    return unseenDifferences.map(({ methods, field }) => `${methods} ${field}`);
   }
 
   #note(difference: Difference, value: string): void {

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
-const SHOWN_CHARACTERS = 300;
+const TEXT_CHARACTERS_MAX = 300;
 
 /** Returns the leftovers of all sessions except those whose ids are in `keep`. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const isSpared = (text: string): boolean => [...keep].some(id => text.includes(id));
-  const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
+  const mountOf = createMountFinder(`${dataDir}/sessions/`);
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
   const reasonOf = ({ pid, command }: Process): string | undefined =>
     markOf(pid, mark, command) ?? (command.includes(`${dataDir}/sessions/`) ? command : mountOf(pid));
   const leftovers = [
-    ...processes().flatMap(process => {
+    ...listProcesses().flatMap(process => {
       const reason = reasonOf(process);
       return reason === undefined ? [] : [`process ${process.pid}: ${reason}`];
     }),
@@ -23,13 +23,13 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
   // The texts are truncated only here, because the name of the session may be at their end.
-  return leftovers.filter(one => !isSpared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
+  return leftovers.filter(one => !isSpared(one)).map(one => one.slice(0, TEXT_CHARACTERS_MAX));
 }
 
 /** Returns the leftovers of a server and its database after the server has stopped. */
 export function serverLeftovers(dataDir: string): string[] {
-  const byCommand = processes().filter(({ command }) => command.includes(`${dataDir}/`));
-  const byEnvironment = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
+  const byCommand = listProcesses().filter(({ command }) => command.includes(`${dataDir}/`));
+  const byEnvironment = listProcesses().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
   return [...byCommand, ...byEnvironment].map(({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`);
 }
 
@@ -46,20 +46,20 @@ function markOf(pid: number, mark: string, command: string): string | undefined 
  * Returns a function that finds a mount of this folder in a process. Mounts are read once per namespace, because the
  * lists are long and hundreds of processes share a namespace.
  */
-function mountsOfSessions(folder: string): (pid: number) => string | undefined {
-  const known = new Map<string, string | undefined>();
+function createMountFinder(folder: string): (pid: number) => string | undefined {
+  const mountOfNamespace = new Map<string, string | undefined>();
   return pid => {
-    const namespace = link(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
-    if (!known.has(namespace)) {
+    const namespace = readLink(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
+    if (!mountOfNamespace.has(namespace)) {
       const mounts = read(`/proc/${pid}/mountinfo`);
       // the process has ended, and other processes in the namespace report the mount
       if (mounts === undefined) return undefined;
-      known.set(
+      mountOfNamespace.set(
         namespace,
         mounts.split('\n').find(line => line.includes(folder)),
       );
     }
-    const mount = known.get(namespace);
+    const mount = mountOfNamespace.get(namespace);
     return mount === undefined ? undefined : `has the mount ${mount}`;
   };
 }
@@ -69,7 +69,7 @@ interface Process {
   readonly command: string;
 }
 
-function processes(): Process[] {
+function listProcesses(): Process[] {
   return list('/proc')
     .filter(name => /^\d+$/.test(name) && name !== String(process.pid))
     .map(name => ({ pid: Number(name), command: (read(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' ').trim() }));
@@ -79,8 +79,10 @@ const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?
 
 /** Finds `berth-<install>/<session>` anywhere in the cgroup tree. */
 export function cgroupsOf(dataDir: string): string[] {
-  const install = installIdOf(dataDir);
-  return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
+  const installId = installIdOf(dataDir);
+  return installId === undefined
+    ? []
+    : findFolders(CGROUP_ROOT, `berth-${installId}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
 }
 
 function findFolders(folder: string, name: string, depth: number): string[] {
@@ -103,7 +105,7 @@ function foldersIn(folder: string): string[] {
   }
 }
 
-function link(path: string): string | undefined {
+function readLink(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {

@@ -4,7 +4,7 @@ import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
 import type { TestServer } from './server.ts';
 
 /** Creates a token with every scope in the server's data folder. */
-export async function ownerToken(server: TestServer): Promise<string> {
+export async function createOwnerToken(server: TestServer): Promise<string> {
   const { code, stdout, stderr } = await server.operate('tokens', 'create', '--name', 'owner', '--json');
   assert.equal(code, 0, stderr);
   const made: { token: string } = JSON.parse(stdout);
@@ -12,9 +12,11 @@ export async function ownerToken(server: TestServer): Promise<string> {
 }
 
 export async function readLimits(server: TestServer, token: string): Promise<Limits> {
-  const read = await server.api<Limits>('GET', `/v1/applications/${server.applicationId}/limits`, { key: token });
-  assert.equal(read.status, 200, read.text);
-  return read.body;
+  const readResponse = await server.api<Limits>('GET', `/v1/applications/${server.applicationId}/limits`, {
+    key: token,
+  });
+  assert.equal(readResponse.status, 200, readResponse.text);
+  return readResponse.body;
 }
 
 /** Replaces the configured limits. */
@@ -24,18 +26,18 @@ export async function setLimits(
   browsers: NonNullable<ReplaceLimits['browsers']>,
 ): Promise<Limits> {
   const { revision } = await readLimits(server, token);
-  const replaced = await server.api<Limits>('PUT', `/v1/applications/${server.applicationId}/limits`, {
+  const replaceResponse = await server.api<Limits>('PUT', `/v1/applications/${server.applicationId}/limits`, {
     key: token,
     headers: { 'if-match': `"${revision}"` },
     body: { browsers },
   });
-  assert.equal(replaced.status, 200, replaced.text);
-  return replaced.body;
+  assert.equal(replaceResponse.status, 200, replaceResponse.text);
+  return replaceResponse.body;
 }
 
 /** Raises the limits, for tests that exceed the default limits of an application. */
 export async function liftLimits(server: TestServer): Promise<void> {
-  const token = await ownerToken(server);
+  const token = await createOwnerToken(server);
   const { maxConcurrent = 100 } = (await readLimits(server, token)).ceiling.browsers;
   await setLimits(server, token, { maxConcurrent, maxCreatesPerMinute: 6000 });
 }

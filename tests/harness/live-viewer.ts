@@ -44,7 +44,7 @@ export class LiveViewer {
     return viewer;
   }
 
-  say(message: object): void {
+  send(message: object): void {
     this.#socket.send(JSON.stringify(message));
   }
 
@@ -73,24 +73,24 @@ export class LiveViewer {
   }
 
   async takeControl(): Promise<void> {
-    this.say({ type: 'take' });
+    this.send({ type: 'take' });
     await eventually('control to be taken', () => this.last('control')?.who === 'you');
   }
 
   async giveControl(): Promise<void> {
-    this.say({ type: 'give', fence: this.fence });
+    this.send({ type: 'give', fence: this.fence });
     await eventually('control to be given back', () => this.last('control')?.who === 'agent');
   }
 
   /** Sends input to the viewed page with the current fence. */
   sendInput(message: object): void {
-    this.say({ fence: this.fence, page: this.page, ...message });
+    this.send({ fence: this.fence, page: this.page, ...message });
   }
 
   click(x: number, y: number): void {
-    const common = { x, y, button: 'left', clicks: 1, modifiers: 0 };
-    this.sendInput({ type: 'mouse', action: 'down', buttons: 1, ...common });
-    this.sendInput({ type: 'mouse', action: 'up', buttons: 0, ...common });
+    const commonFields = { x, y, button: 'left', clicks: 1, modifiers: 0 };
+    this.sendInput({ type: 'mouse', action: 'down', buttons: 1, ...commonFields });
+    this.sendInput({ type: 'mouse', action: 'up', buttons: 0, ...commonFields });
   }
 
   /** Stops reading, as if behind a saturated link. */
@@ -120,6 +120,6 @@ export class LiveViewer {
       head: JSON.parse(data.subarray(2, 2 + length).toString('utf8')),
       jpeg: data.subarray(2 + length),
     };
-    if (!this.isSlow) this.say({ type: 'drawn' });
+    if (!this.isSlow) this.send({ type: 'drawn' });
   }
 }

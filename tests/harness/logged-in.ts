@@ -94,11 +94,11 @@ export async function leaveMarks(page: Page, site: string, mark: string): Promis
 export async function findMarks(page: Page, site: string): Promise<LoginMarks> {
   await page.goto(`${site}/whoami`);
   const cookies = JSON.parse((await page.textContent('body')) ?? '{}');
-  const stored = (await page.evaluate(`(${FIND_MARKS_SCRIPT})()`)) as Omit<
+  const storedMarks = (await page.evaluate(`(${FIND_MARKS_SCRIPT})()`)) as Omit<
     LoginMarks,
     'persistentCookie' | 'sessionCookie'
   >;
-  return { persistentCookie: cookies.persistent, sessionCookie: cookies.session, ...stored };
+  return { persistentCookie: cookies.persistent, sessionCookie: cookies.session, ...storedMarks };
 }
 
 /** Returns a site that can store everything, and a site that cannot have a service worker. */

@@ -8,7 +8,7 @@ import type { Page } from './pages.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/what-pages-notice.md');
 
 /** The checks, by line of docs/what-pages-notice.md. Each is the body of an async function. */
-const LOOKS = {
+const CHECKS = {
   navigator: `
     const names = ['webdriver', 'userAgent', 'appVersion', 'platform', 'vendor', 'product', 'hardwareConcurrency', 'deviceMemory',
       'maxTouchPoints', 'cookieEnabled', 'doNotTrack'];
@@ -83,7 +83,7 @@ const LOOKS = {
 export type Observations = Readonly<Record<string, unknown>>;
 
 const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module">
-  const looks = {${Object.entries(LOOKS)
+  const looks = {${Object.entries(CHECKS)
     .map(([name, body]) => `${JSON.stringify(name)}: async () => {${body}}`)
     .join(',\n')}};
   const seen = {};
@@ -102,17 +102,19 @@ const LOOK_WORKER = `
  */
 export function createLookPages(): {
   pages: Readonly<Record<string, Page>>;
-  observationsOf: (who: string) => Observations | undefined;
+  observationsOf: (query: string) => Observations | undefined;
 } {
   const headers = new Map<string, unknown>();
-  const seen = new Map<string, Observations>();
-  const who = (url = ''): string => url.split('?')[1] ?? '';
+  const results = new Map<string, Observations>();
+  const queryOf = (url = ''): string => url.split('?')[1] ?? '';
   const headersOf = ({ url, rawHeaders }: IncomingMessage): string[] =>
-    rawHeaders.map((one, at) => (/^content-length$/i.test(rawHeaders[at - 1] ?? '') ? '' : one.replace(who(url), '')));
+    rawHeaders.map((one, at) =>
+      /^content-length$/i.test(rawHeaders[at - 1] ?? '') ? '' : one.replace(queryOf(url), ''),
+    );
   return {
     pages: {
       '/look': (request, response) => {
-        headers.set(who(request.url), headersOf(request));
+        headers.set(queryOf(request.url), headersOf(request));
         response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
         response.end(LOOK_PAGE);
       },
@@ -124,13 +126,13 @@ export function createLookPages(): {
         const body = await text(request).catch(() => undefined);
         if (body === undefined) return void response.destroy(); // the browser ended during its request
         const report: unknown = JSON.parse(body);
-        const requestHeaders = [headers.get(who(request.url)), headersOf(request)];
+        const requestHeaders = [headers.get(queryOf(request.url)), headersOf(request)];
         const observations = typeof report === 'object' ? report : {};
-        seen.set(who(request.url), { ...observations, headers: requestHeaders });
+        results.set(queryOf(request.url), { ...observations, headers: requestHeaders });
         response.end();
       },
     },
-    observationsOf: name => seen.get(name),
+    observationsOf: name => results.get(name),
   };
 }
 

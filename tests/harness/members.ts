@@ -14,9 +14,9 @@ export interface SentInvitation {
 }
 
 /** Invites a person to the first application. */
-export async function invite(server: TestServer, by: Person, email: string, role: Role): Promise<SentInvitation> {
+export async function invite(server: TestServer, inviter: Person, email: string, role: Role): Promise<SentInvitation> {
   const path = `/v1/applications/${server.applicationId}/invitations`;
-  const { status, body, text } = await by.post<IssuedInvitation>(path, { email, role });
+  const { status, body, text } = await inviter.post<IssuedInvitation>(path, { email, role });
   assert.equal(status, 201, text);
   return { id: body.id, secret: new URL(body.acceptUrl).hash.slice(1) };
 }
@@ -48,19 +48,19 @@ export interface JoinedMember {
 /** Creates a person with this role in the first application. */
 export async function joinApplication(
   server: TestServer,
-  by: Person,
+  inviter: Person,
   email: string,
   role: Role,
 ): Promise<JoinedMember> {
-  const invited = await invite(server, by, email, role);
-  const person = await register(server, invited, email);
+  const invitation = await invite(server, inviter, email, role);
+  const person = await register(server, invitation, email);
   await verifyEmail(server, person, email);
-  const { status, text } = await acceptInvitation(person, invited);
+  const { status, text } = await acceptInvitation(person, invitation);
   assert.equal(status, 200, text);
-  return { person, accountId: await accountOf(person) };
+  return { person, accountId: await readAccountId(person) };
 }
 
-export const accountOf = async (person: Person): Promise<string> =>
+export const readAccountId = async (person: Person): Promise<string> =>
   (await person.get<CurrentAccount>('/v1/account')).body.id;
 
 /** Returns the role of each account in the first application. */

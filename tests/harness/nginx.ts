@@ -31,9 +31,9 @@ export async function startNginx(
     ...replacements,
   };
   let site = readFileSync(join(CHECKOUT, 'deploy/nginx/berth.conf'), 'utf8');
-  for (const [written, here] of Object.entries(allReplacements)) {
-    if (!site.includes(written)) throw new Error(`deploy/nginx/berth.conf does not contain "${written}"`);
-    site = site.replaceAll(written, here);
+  for (const [originalText, replacement] of Object.entries(allReplacements)) {
+    if (!site.includes(originalText)) throw new Error(`deploy/nginx/berth.conf does not contain "${originalText}"`);
+    site = site.replaceAll(originalText, replacement);
   }
   writeFileSync(join(folder, 'site.conf'), site);
   writeFileSync(join(folder, 'nginx.conf'), mainConf(folder));

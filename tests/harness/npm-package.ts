@@ -9,7 +9,7 @@ import { cleanEnvironment } from '../../tools/setup.mjs';
 import { CHECKOUT } from './server.ts';
 
 const PACKAGES_FOLDER = join(CHECKOUT, '.berth/packages');
-const FETCHED_WITHIN_MS = 300_000;
+const COMMAND_MS_MAX = 300_000;
 
 /** Returns the folder of the package. `integrity` is the checksum in the registry, `sha512-…`. */
 export function fetchNpmPackage(name: string, version: string, integrity: string): string {
@@ -32,6 +32,6 @@ export function fetchNpmPackage(name: string, version: string, integrity: string
 
 function run(command: string, args: readonly string[]): void {
   const env = cleanEnvironment(process.env);
-  const { status, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: FETCHED_WITHIN_MS });
+  const { status, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: COMMAND_MS_MAX });
   assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
 }

@@ -3,19 +3,19 @@
 import dns from 'node:dns';
 import net from 'node:net';
 
-const attempts: string[] = [];
+const attemptedHosts: string[] = [];
 
 /** Returns the attempted destinations. */
-export const attemptedDestinations = (): readonly string[] => attempts;
+export const attemptedDestinations = (): readonly string[] => attemptedHosts;
 
 const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
 
 const { lookup } = dns;
 const guardedLookup = (host: string, ...rest: readonly unknown[]): void => {
   if (isLoopback(host)) return void Reflect.apply(lookup, dns, [host, ...rest]);
-  attempts.push(host);
-  const answer = rest.at(-1);
-  if (typeof answer === 'function') process.nextTick(answer, new Error(`${host} is not on this machine`));
+  attemptedHosts.push(host);
+  const callback = rest.at(-1);
+  if (typeof callback === 'function') process.nextTick(callback, new Error(`${host} is not on this machine`));
 };
 Object.assign(dns, { lookup: guardedLookup });
 
@@ -24,7 +24,7 @@ Object.assign(net.Socket.prototype, {
   connect(this: net.Socket, ...args: readonly unknown[]): net.Socket {
     const host = hostIn(args);
     if (host !== undefined && net.isIP(host) !== 0 && !isLoopback(host)) {
-      attempts.push(host);
+      attemptedHosts.push(host);
       return this.destroy(new Error(`${host} is not on this machine`));
     }
     return Reflect.apply(connect, this, args);

@@ -106,7 +106,7 @@ export class HostileProvider {
   aheadSeconds = 0;
   /** The number of requests for the keys so far. */
   keyRequestCount = 0;
-  #keys = generateKeyPair('ES256', { extractable: true });
+  #keyPair = generateKeyPair('ES256', { extractable: true });
   #kid = 'first';
 
   private constructor(server: Server, issuer: string) {
@@ -138,17 +138,17 @@ export class HostileProvider {
   }
 
   async sign(claims: JWTPayload, header: Readonly<Record<string, unknown>> = {}): Promise<string> {
-    const { privateKey } = await this.#keys;
+    const { privateKey } = await this.#keyPair;
     return new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: this.#kid, ...header }).sign(privateKey);
   }
 
   rotate(): void {
-    this.#keys = generateKeyPair('ES256', { extractable: true });
+    this.#keyPair = generateKeyPair('ES256', { extractable: true });
     this.#kid = 'second';
   }
 
   async publicKeyText(): Promise<string> {
-    return JSON.stringify(await exportJWK((await this.#keys).publicKey));
+    return JSON.stringify(await exportJWK((await this.#keyPair).publicKey));
   }
 
   #document() {
@@ -163,7 +163,7 @@ export class HostileProvider {
 
   async #keySet() {
     this.keyRequestCount += 1;
-    const key = await exportJWK((await this.#keys).publicKey);
+    const key = await exportJWK((await this.#keyPair).publicKey);
     return { keys: [{ ...key, kid: this.#kid, use: 'sig', alg: 'ES256' }] };
   }
 

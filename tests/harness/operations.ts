@@ -1,7 +1,7 @@
 // Sends requests about operations and invocations, with keys that have grants.
 import assert from 'node:assert/strict';
 import type { Invocation } from '../../contract/invocations.ts';
-import { ownerToken } from './limits.ts';
+import { createOwnerToken } from './limits.ts';
 import type { ApiOptions, TestServer } from './server.ts';
 
 export interface GrantedKey {
@@ -13,9 +13,9 @@ export interface GrantedKey {
  * Issues a key of the first application. By default it has every scope that operations need, and a grant for every
  * read.
  */
-export async function keyWith(server: TestServer, fields: object = {}): Promise<GrantedKey> {
-  const made = await server.api<GrantedKey>('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
-    key: await ownerToken(server),
+export async function issueAgentKey(server: TestServer, fields: object = {}): Promise<GrantedKey> {
+  const response = await server.api<GrantedKey>('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
+    key: await createOwnerToken(server),
     body: {
       name: 'operations',
       scopes: ['operations:discover', 'operations:invoke', 'invocations:read'],
@@ -23,8 +23,8 @@ export async function keyWith(server: TestServer, fields: object = {}): Promise<
       ...fields,
     },
   });
-  assert.equal(made.status, 201, made.text);
-  return made.body;
+  assert.equal(response.status, 201, response.text);
+  return response.body;
 }
 
 export const agentPath = (server: TestServer, path: string): string =>
@@ -35,9 +35,9 @@ export const invoke = (
   key: string,
   operationId: string,
   input: object,
-  options: ApiOptions & { more?: object } = {},
+  options: ApiOptions & { extraFields?: object } = {},
 ) => {
-  const { more = {}, ...rest } = options;
+  const { extraFields: more = {}, ...rest } = options;
   return server.api<Invocation & { code: string; message: string }>(
     'POST',
     agentPath(server, `operations/${operationId}/invoke`),

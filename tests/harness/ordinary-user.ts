@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-const PARTS = ['package.json', 'contract', 'server', 'cli', 'tests/harness'];
+const COPIED_PATHS = ['package.json', 'contract', 'server', 'cli', 'tests/harness'];
 
 export interface OrdinaryUser {
   readonly uid: number;
@@ -28,10 +28,10 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const home = join(folder, 'home');
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
-  const endings: OrdinaryUser['cleanups'] = [];
+  const cleanups: OrdinaryUser['cleanups'] = [];
   // This hook is registered before processes are started as this user, so it also runs before their own cleanup.
   after(async () => {
-    await Promise.allSettled(endings.map(end => end())); // their own cleanup reports failures
+    await Promise.allSettled(cleanups.map(end => end())); // their own cleanup reports failures
     run('userdel', '--force', name);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
@@ -39,9 +39,9 @@ export function makeOrdinaryUser(): OrdinaryUser {
   mkdirSync(home);
   chownSync(home, uid, gid);
   const checkout = join(folder, 'checkout');
-  for (const part of [...PARTS, ...productionPackages()])
+  for (const part of [...COPIED_PATHS, ...productionPackages()])
     cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
-  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), cleanups: endings };
+  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), cleanups };
 }
 
 /** Folders of the production packages, according to the lock file. */

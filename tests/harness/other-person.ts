@@ -17,12 +17,12 @@ export async function registerOtherPerson(server: TestServer, email: string, rol
   const fields = { name: email, email, password: PASSWORD };
   const response = await person.post<SignInResult>('/v1/sign-in/register', fields);
   assert.equal(response.status, 200, response.text);
-  const member = [server.applicationId, response.body.accountId, role, server.now()];
+  const memberRow = [server.applicationId, response.body.accountId, role, server.now()];
   if (role !== undefined)
     await queryRows(
       server,
       'insert into members (application_id, account_id, role, created_at) values ($1, $2, $3, $4)',
-      member,
+      memberRow,
     );
   return person;
 }
@@ -32,9 +32,9 @@ export async function registerOtherPerson(server: TestServer, email: string, rol
  * few connections.
  */
 export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
-  const texts: unknown[] = [];
-  for (const table of tables) texts.push(await queryRows(server, `select ${table}::text from ${table}`));
-  return JSON.stringify(texts);
+  const tableRows: unknown[] = [];
+  for (const table of tables) tableRows.push(await queryRows(server, `select ${table}::text from ${table}`));
+  return JSON.stringify(tableRows);
 }
 
 /** An IPv4 address of this machine other than loopback. */
@@ -48,10 +48,10 @@ export async function queryRows(
   query: string,
   values: readonly unknown[] = [],
 ): Promise<unknown[]> {
-  const running =
+  const postmaster =
     findPostmaster(server.dataDir) ??
     assert.fail('the embedded database of the server is not running; start the server first');
-  const client = new pg.Client(socketLogin(running));
+  const client = new pg.Client(socketLogin(postmaster));
   await client.connect();
   try {
     return (await client.query(query, [...values])).rows;

@@ -84,9 +84,9 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
     },
     span: async (name, satisfies = () => true) => {
       const look = (): ReceivedSpan | undefined => spans.find(span => span.name === name && satisfies(span));
-      const seen = await eventually(`the span ${name}`, look, span => span !== undefined);
-      if (!seen) throw new Error(`no matching span ${name} was received`);
-      return seen;
+      const matchingSpan = await eventually(`the span ${name}`, look, span => span !== undefined);
+      if (!matchingSpan) throw new Error(`no matching span ${name} was received`);
+      return matchingSpan;
     },
   };
 }
@@ -101,13 +101,13 @@ const spansOf = ({ resourceSpans }: OtlpRequest): ReceivedSpan[] =>
         parentSpanId: span.parentSpanId || undefined,
         kind: span.kind,
         status: span.status?.code ?? 0,
-        attributes: read(span.attributes),
-        resource: read(resource.attributes),
+        attributes: valuesOf(span.attributes),
+        resource: valuesOf(resource.attributes),
         beganNs: BigInt(span.startTimeUnixNano),
         endedNs: BigInt(span.endTimeUnixNano),
       })),
     ),
   );
 
-const read = (attributes: readonly Attribute[]): Record<string, unknown> =>
+const valuesOf = (attributes: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));

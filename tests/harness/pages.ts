@@ -26,7 +26,7 @@ export const BIG_BYTES = 8 * 1024 ** 2;
 export const FILE_NAME = 'report.csv';
 export const FILE_TEXT = 'name,amount\nberth,1\n';
 
-const STANDARD: Readonly<Record<string, Page>> = {
+const STANDARD_PAGES: Readonly<Record<string, Page>> = {
   '/': '<!doctype html><title>Home</title><h1>Home</h1><a id="next" href="/next">next</a>',
   '/next': '<!doctype html><title>Next</title><h1>Next</h1>',
   '/popups':
@@ -63,20 +63,20 @@ const STANDARD: Readonly<Record<string, Page>> = {
  * A WebSocket at /ws returns each message in capitals.
  */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {
-  const all = new Map(Object.entries({ ...STANDARD, ...pages }));
+  const allPages = new Map(Object.entries({ ...STANDARD_PAGES, ...pages }));
   const hits = new Map<string, number>();
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     hits.set(path, (hits.get(path) ?? 0) + 1);
-    const folder = [...all.keys()].find(key => key.endsWith('/*') && path.startsWith(key.slice(0, -1)));
-    serve(all.get(path) ?? all.get(folder ?? ''), request, response);
+    const wildcardPath = [...allPages.keys()].find(key => key.endsWith('/*') && path.startsWith(key.slice(0, -1)));
+    serve(allPages.get(path) ?? allPages.get(wildcardPath ?? ''), request, response);
   });
-  const sockets = new WebSocketServer({ server, path: '/ws' });
-  sockets.on('connection', socket => socket.on('message', data => socket.send(String(data).toUpperCase())));
+  const webSocketServer = new WebSocketServer({ server, path: '/ws' });
+  webSocketServer.on('connection', socket => socket.on('message', data => socket.send(String(data).toUpperCase())));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   after(() => {
-    for (const socket of sockets.clients) socket.terminate();
+    for (const socket of webSocketServer.clients) socket.terminate();
     server.closeAllConnections();
     server.close();
   });
@@ -91,7 +91,7 @@ export async function openPages(pages: Readonly<Record<string, Page>> = {}): Pro
       BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`,
       BERTH_EGRESS_HOSTS: 'a.test=127.0.0.1,b.test=127.0.0.1',
     },
-    set: (path, page) => void all.set(path, page),
+    set: (path, page) => void allPages.set(path, page),
     hits: path => hits.get(path) ?? 0,
   };
 }

@@ -9,9 +9,9 @@ import type { TestServer } from './server.ts';
 export async function insertUsageHistory(server: TestServer): Promise<void> {
   const from = new Date(server.now().getTime() - 30 * 24 * 3_600_000);
   const values = [server.applicationId, from, server.now()];
-  await queryRows(server, `${PAST} select $1, hour, null, ${COUNTS} from hours`, values);
+  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, null, ${COUNTS} from hours`, values);
   const key = '(select min(id::text)::uuid from keys where application_id = $1)';
-  await queryRows(server, `${PAST} select $1, hour, ${key}, ${COUNTS} from hours`, values);
+  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, ${key}, ${COUNTS} from hours`, values);
   await queryRows(
     server,
     `insert into usage_summed (until) values (date_trunc('hour', $1::timestamptz, 'UTC'))
@@ -20,7 +20,7 @@ export async function insertUsageHistory(server: TestServer): Promise<void> {
   );
 }
 
-const PAST = `
+const INSERT_USAGE_HOURS = `
   with hours as (
     select hour, greatest(0, round(12 * sin((extract(hour from hour) - 6) * pi() / 12) + extract(day from hour)::int % 5))::int as n
       from generate_series(date_trunc('hour', $2::timestamptz, 'UTC'), date_trunc('hour', $3::timestamptz, 'UTC')
@@ -39,10 +39,10 @@ const COUNTS = `n, n, n / 9,
  * last pages are on a hundred sites in turn.
  */
 export async function insertSessions(server: TestServer, count: number): Promise<void> {
-  await queryRows(server, SESSIONS, [server.applicationId, server.now(), count]);
+  await queryRows(server, INSERT_SESSIONS, [server.applicationId, server.now(), count]);
 }
 
-const SESSIONS = `
+const INSERT_SESSIONS = `
   insert into sessions (id, application_id, host_id, key_id, status, region, keep_alive, user_metadata, settings, created_at,
     updated_at, started_at, expires_at, ended_at, end_status, end_reason, end_decided_at, page_url, page_title)
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8000'

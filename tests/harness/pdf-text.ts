@@ -23,20 +23,20 @@ const charactersOf = (hex: string): string =>
   (hex.match(/.{4}/g) ?? []).map(unit => String.fromCharCode(Number.parseInt(unit, 16))).join('');
 
 /** The text that each glyph of a font stands for. */
-function glyphsIn(table: string): ReadonlyMap<number, string> {
-  const glyphs = new Map<number, string>();
+function glyphTextsIn(table: string): ReadonlyMap<number, string> {
+  const textByGlyph = new Map<number, string>();
   for (const [, list = ''] of table.matchAll(/beginbfchar([\s\S]*?)endbfchar/g))
     for (const [, from = '', to = ''] of list.matchAll(/<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>/g))
-      glyphs.set(Number.parseInt(from, 16), charactersOf(to));
+      textByGlyph.set(Number.parseInt(from, 16), charactersOf(to));
   for (const [, list = ''] of table.matchAll(/beginbfrange([\s\S]*?)endbfrange/g))
     for (const [, from = '', to = '', first = ''] of list.matchAll(
       /<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>/g,
     )) {
-      const begin = Number.parseInt(from, 16);
-      for (let glyph = begin; glyph <= Number.parseInt(to, 16); glyph += 1)
-        glyphs.set(glyph, String.fromCharCode(Number.parseInt(first, 16) + glyph - begin));
+      const firstGlyph = Number.parseInt(from, 16);
+      for (let glyph = firstGlyph; glyph <= Number.parseInt(to, 16); glyph += 1)
+        textByGlyph.set(glyph, String.fromCharCode(Number.parseInt(first, 16) + glyph - firstGlyph));
     }
-  return glyphs;
+  return textByGlyph;
 }
 
 /**
@@ -45,12 +45,12 @@ function glyphsIn(table: string): ReadonlyMap<number, string> {
  */
 export function pdfText(pdf: Buffer): string {
   const streams = streamsOf(pdf);
-  const fonts = streams.filter(stream => stream.includes('begincmap')).map(glyphsIn);
-  const shown = streams
+  const fonts = streams.filter(stream => stream.includes('begincmap')).map(glyphTextsIn);
+  const hexTexts = streams
     .filter(stream => /\bT[jJ]\b/.test(stream))
     .map(stream => [...stream.matchAll(/<([0-9A-Fa-f]+)>/g)].map(([, hex = '']) => hex).join(''));
   const texts = fonts.flatMap(font =>
-    shown.map(hex => (hex.match(/.{4}/g) ?? []).map(glyph => font.get(Number.parseInt(glyph, 16)) ?? '').join('')),
+    hexTexts.map(hex => (hex.match(/.{4}/g) ?? []).map(glyph => font.get(Number.parseInt(glyph, 16)) ?? '').join('')),
   );
   return [...streams, ...texts].join('\n');
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { type Authority, makeAuthority, type SignedCertificate } from './authority.ts';
-import { freePort } from './free-port.ts';
+import { claimFreePort } from './free-port.ts';
 
 /** The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
 const ADDRESS = '127.0.0.2';
@@ -16,16 +16,16 @@ const RECORDED_BYTES_MAX = 4 * 1024 ** 2;
 
 export interface Impostor {
   /** Returns the data that clients sent after the handshake. */
-  readonly received: () => string;
-  readonly connections: () => number;
+  readonly receivedText: () => string;
+  readonly connectionCount: () => number;
 }
 
 export interface PeerPath {
   readonly address: string;
   /** Settings of all hosts, with the authority that they trust. */
-  readonly shared: Readonly<Record<string, string>>;
+  readonly sharedSettings: Readonly<Record<string, string>>;
   /** Settings of the host at the end of the path. */
-  readonly own: Readonly<Record<string, string>>;
+  readonly ownSettings: Readonly<Record<string, string>>;
   /** Issues certificates from the authority that the hosts trust. */
   readonly issue: Authority['issue'];
   /** Returns the bytes that passed through the relay. */
@@ -37,8 +37,8 @@ export interface PeerPath {
 export async function openPeerPath(): Promise<PeerPath> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-peer-'));
   const authority = makeAuthority('Hosts of the test');
-  const signed = authority.issue(ADDRESS);
-  const file = (name: string, text: string): string => {
+  const hostCertificate = authority.issue(ADDRESS);
+  const saveFile = (name: string, text: string): string => {
     const path = join(folder, name);
     writeFileSync(path, text);
     return path;
@@ -47,11 +47,11 @@ export async function openPeerPath(): Promise<PeerPath> {
   const sockets = new Set<Socket>();
   let bytes = 0;
   let impostor: Server | undefined;
-  const port = await freePort();
+  const port = await claimFreePort();
   const relay = createServer(socket => {
-    const to = impostor?.address() ?? { address: '127.0.0.1', port };
-    if (typeof to === 'string') return void socket.destroy();
-    const upstream = connect(to.port, to.address);
+    const destination = impostor?.address() ?? { address: '127.0.0.1', port };
+    if (typeof destination === 'string') return void socket.destroy();
+    const upstream = connect(destination.port, destination.address);
     for (const [one, other] of [
       [socket, upstream],
       [upstream, socket],
@@ -68,43 +68,46 @@ export async function openPeerPath(): Promise<PeerPath> {
   });
   relay.listen(port, ADDRESS);
   await once(relay, 'listening');
-  const dropAll = (): void => {
+  const dropConnections = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   after(() => {
-    dropAll();
+    dropConnections();
     relay.close();
     rmSync(folder, { recursive: true });
   });
   return {
     address: ADDRESS,
-    shared: { BERTH_TLS_PEER_CA: file('ca.pem', authority.pem) },
-    own: {
+    sharedSettings: { BERTH_TLS_PEER_CA: saveFile('ca.pem', authority.pem) },
+    ownSettings: {
       BERTH_PEER_URL: `https://${ADDRESS}:${port}`,
-      BERTH_TLS_PEER_CERT: file('cert.pem', signed.cert),
-      BERTH_TLS_PEER_KEY: file('key.pem', signed.key),
+      BERTH_TLS_PEER_CERT: saveFile('cert.pem', hostCertificate.cert),
+      BERTH_TLS_PEER_KEY: saveFile('key.pem', hostCertificate.key),
     },
-    issue: (...asked) => authority.issue(...asked),
+    issue: (...args) => authority.issue(...args),
     relayedBytes: () => Buffer.concat(chunks),
     impersonate: async (certificate, during) => {
-      const received: Buffer[] = [];
-      let connections = 0;
+      const receivedChunks: Buffer[] = [];
+      let connectionCount = 0;
       const server = createTlsServer({ ...certificate }, socket => {
-        socket.on('data', (chunk: Buffer) => received.push(chunk));
+        socket.on('data', (chunk: Buffer) => receivedChunks.push(chunk));
         socket.on('error', () => {});
       });
       server.on('connection', () => {
-        connections += 1;
+        connectionCount += 1;
       });
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
       impostor = server;
-      dropAll();
+      dropConnections();
       try {
-        await during({ received: () => Buffer.concat(received).toString('latin1'), connections: () => connections });
+        await during({
+          receivedText: () => Buffer.concat(receivedChunks).toString('latin1'),
+          connectionCount: () => connectionCount,
+        });
       } finally {
         impostor = undefined;
-        dropAll();
+        dropConnections();
         server.close();
       }
     },

@@ -21,7 +21,7 @@ export class Person {
   }
 
   /** Sets up and signs in the owner, whose account was created at the first start of the server. */
-  static async owner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
+  static async setUpOwner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
     const person = new Person(server);
     const token = await createSetUpToken(server);
     const response = await person.post<SignInResult>('/v1/sign-in/setup', {

@@ -5,12 +5,12 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { launchOutsideBrowser } from './outside-browser.ts';
 
-const PLAY_MS = 180_000;
-const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
+const PLAY_MS_MAX = 180_000;
+const HLS_SCRIPT_PATH = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
 
 export interface PlaybackResult {
   readonly errors: readonly string[];
-  readonly ended: boolean;
+  readonly endEvent: boolean;
   readonly seconds: number;
   /** The colors after a seek to the green part. */
   readonly colourAt: { readonly green: readonly number[] };
@@ -22,7 +22,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
     const isList = request.url?.startsWith('/list') ?? false;
     response.setHeader('content-type', isList ? 'application/vnd.apple.mpegurl' : 'text/html');
     if (isList) response.end(await playlist());
-    else response.end(request.url === '/hls.js' ? readFileSync(HLS_SCRIPT) : PAGE);
+    else response.end(request.url === '/hls.js' ? readFileSync(HLS_SCRIPT_PATH) : PAGE);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -31,7 +31,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
-    return (await page.evaluate(`(${PLAYER})(${PLAY_MS})`)) as PlaybackResult;
+    return (await page.evaluate(`(${PLAYER})(${PLAY_MS_MAX})`)) as PlaybackResult;
   } finally {
     await browser.close();
     server.closeAllConnections();

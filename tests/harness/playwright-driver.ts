@@ -39,17 +39,17 @@ export class PlaywrightDriver implements Driver {
   }
 
   async run(cell: Cell): Promise<TracksReader> {
-    const notes = new TrackRecorder();
+    const recorder = new TrackRecorder();
     const createdContext = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
     const context = createdContext ?? this.#browser.contexts()[0];
     if (!context) throw new Error('the browser has no default context');
-    const pagesBefore = context.pages().length;
-    const stopListening = listen(context, cell, notes);
+    const pageCountBefore = context.pages().length;
+    const stopListening = listen(context, cell, recorder);
     const base = await context.newPage();
-    base.on('popup', popup => notes.add('popups', trackNameOf(popup.url())));
+    base.on('popup', popup => recorder.add('popups', trackNameOf(popup.url())));
     await base.goto(`${this.#site}/base`);
     await base.waitForFunction(BASE_READY);
-    const pages = (): PlaywrightPage[] => context.pages().slice(pagesBefore + 1);
+    const pages = (): PlaywrightPage[] => context.pages().slice(pageCountBefore + 1);
     const urls: string[] = [];
     for (const step of stepsOf(this.#site)) {
       urls.push(...step);
@@ -57,25 +57,25 @@ export class PlaywrightDriver implements Driver {
       await eventually('the pages of the cell', pages, found => found.length === urls.length);
       for (const page of pages()) await page.waitForFunction(READY);
     }
-    const opened = pages();
-    for (const page of opened) {
-      notes.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
-      notes.add(`${trackNameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
+    const openedPages = pages();
+    for (const page of openedPages) {
+      recorder.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
+      recorder.add(`${trackNameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
     }
     await base.evaluate(UNREGISTER_WORKERS);
     const session = await context.newCDPSession(base);
     await session.send('ServiceWorker.enable');
     await session.send('ServiceWorker.stopAllWorkers');
-    for (const page of [...opened, base]) {
+    for (const page of [...openedPages, base]) {
       const name = trackNameOf(page.url());
       await page.close();
-      notes.add(`${name} closed`, page.isClosed());
+      recorder.add(`${name} closed`, page.isClosed());
     }
     await eventually('the service worker to be gone', () => context.serviceWorkers().length === 0);
-    notes.add('pages left', context.pages().length - pagesBefore);
+    recorder.add('pages left', context.pages().length - pageCountBefore);
     stopListening();
     await createdContext?.close();
-    return () => notes.tracks;
+    return () => recorder.tracks;
   }
 
   close(): Promise<void> {
@@ -88,8 +88,8 @@ export class PlaywrightDriver implements Driver {
       return;
     }
     if (cell.way === 'page') {
-      const opened = await Promise.all(urls.map(() => context.newPage()));
-      await Promise.all(opened.map((page, n) => page.goto(urls[n] ?? '')));
+      const openedPages = await Promise.all(urls.map(() => context.newPage()));
+      await Promise.all(openedPages.map((page, n) => page.goto(urls[n] ?? '')));
       return;
     }
     const session = await context.newCDPSession(base);
@@ -104,25 +104,25 @@ export class PlaywrightDriver implements Driver {
 }
 
 /** Records events of the context and its pages until the returned function is called. */
-function listen(context: BrowserContext, cell: Cell, notes: TrackRecorder): () => void {
-  const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
-    if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
+function listen(context: BrowserContext, cell: Cell, recorder: TrackRecorder): () => void {
+  const onRequest = (one: Request, ...details: readonly unknown[]): void => {
+    if (isRecorded(one.url())) recorder.add(`request ${pathOf(one.url())}`, ...details);
   };
   const listeners = {
     page: (page: PlaywrightPage) => {
-      notes.add('pages', 'page');
-      page.on('close', () => notes.add(`life ${trackNameOf(page.url())}`, 'close'));
-      page.on('crash', () => notes.add(`life ${trackNameOf(page.url())}`, 'crash'));
+      recorder.add('pages', 'page');
+      page.on('close', () => recorder.add(`life ${trackNameOf(page.url())}`, 'close'));
+      page.on('crash', () => recorder.add(`life ${trackNameOf(page.url())}`, 'crash'));
       if (cell.way !== 'page') return; // the page may have loaded before Playwright reports it
-      page.on('domcontentloaded', () => notes.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
-      page.on('load', () => notes.add(`life ${trackNameOf(page.url())}`, 'load'));
+      page.on('domcontentloaded', () => recorder.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
+      page.on('load', () => recorder.add(`life ${trackNameOf(page.url())}`, 'load'));
     },
-    serviceworker: () => notes.add('workers', 'worker'),
+    serviceworker: () => recorder.add('workers', 'worker'),
     console: (message: { type(): string; text(): string; location(): { url: string; lineNumber: number } }) => {
       const { url, lineNumber } = message.location();
-      notes.add(`console ${trackNameOf(url)}`, message.type(), lineNumber, message.text());
+      recorder.add(`console ${trackNameOf(url)}`, message.type(), lineNumber, message.text());
     },
-    weberror: (error: { error(): Error }) => notes.add('errors', error.error().message),
+    weberror: (error: { error(): Error }) => recorder.add('errors', error.error().message),
     request: (one: Request) =>
       onRequest(one, 'request', one.method(), one.resourceType(), one.isNavigationRequest(), one.headers()),
     response: (one: { request(): Request; status(): number; fromServiceWorker(): boolean }) =>

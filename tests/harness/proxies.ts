@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { type PrepareRequestFunctionOpts, type PrepareRequestFunctionResult, Server } from 'proxy-chain';
-import { freePort } from './free-port.ts';
+import { claimFreePort } from './free-port.ts';
 import { eventually } from './until.ts';
 
 export const USER = 'someone';
@@ -26,7 +26,7 @@ export interface RunningProxy {
 
 export interface HttpProxy extends RunningProxy {
   /** The requests so far, oldest first, as `connect name:port` or `http name:port`. */
-  readonly asked: string[];
+  readonly requests: string[];
   /** Holds back the responses for these hosts until the next call of this function without these hosts. */
   holdBack(hostnames: readonly string[]): void;
   /** Closes the open connections and continues to serve. */
@@ -34,31 +34,31 @@ export interface HttpProxy extends RunningProxy {
 }
 
 export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promise<HttpProxy> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const heldHosts = new Set<string>();
-  const released = new EventEmitter().setMaxListeners(0);
-  const common = {
+  const releaseEmitter = new EventEmitter().setMaxListeners(0);
+  const commonOptions = {
     host: '127.0.0.1',
-    port: await freePort(),
+    port: await claimFreePort(),
     prepareRequestFunction: async ({ username, password, hostname, port, isHttp }: PrepareRequestFunctionOpts) => {
       if (username !== USER || password !== PASSWORD) return { requestAuthentication: true };
-      asked.push(`${isHttp ? 'http' : 'connect'} ${hostname}:${port}`);
-      while (heldHosts.has(hostname)) await once(released, 'some');
+      requests.push(`${isHttp ? 'http' : 'connect'} ${hostname}:${port}`);
+      while (heldHosts.has(hostname)) await once(releaseEmitter, 'some');
       return { dnsLookup: lookup };
     },
   };
-  const server = new Server(tls ? { ...common, serverType: 'https', httpsOptions: tls } : common);
+  const server = new Server(tls ? { ...commonOptions, serverType: 'https', httpsOptions: tls } : commonOptions);
   await server.listen();
   const close = async (): Promise<void> => server.close(true);
   after(close);
   return {
-    port: common.port,
-    server: `${tls ? 'https' : 'http'}://127.0.0.1:${common.port}`,
-    asked,
+    port: commonOptions.port,
+    server: `${tls ? 'https' : 'http'}://127.0.0.1:${commonOptions.port}`,
+    requests,
     holdBack: hostnames => {
       heldHosts.clear();
       for (const hostname of hostnames) heldHosts.add(hostname);
-      released.emit('some');
+      releaseEmitter.emit('some');
     },
     dropConnections: () => server.closeConnections(),
     close,
@@ -85,19 +85,19 @@ const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallb
  */
 export async function openSocksProxy(): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-socks-'));
-  const hosts = join(folder, 'hosts');
-  writeFileSync(hosts, `127.0.0.1 localhost ${HIDDEN_HOST}\n`);
-  const port = await freePort();
-  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  const hostsFile = join(folder, 'hosts');
+  writeFileSync(hostsFile, `127.0.0.1 localhost ${HIDDEN_HOST}\n`);
+  const port = await claimFreePort();
+  const userArgs = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const script = 'mount --bind "$0" /etc/hosts && exec microsocks -i 127.0.0.1 -p "$1" -u "$2" -P "$3"';
-  const args = [...user, '--mount', '--', 'sh', '-c', script, hosts, String(port), USER, PASSWORD];
+  const args = [...userArgs, '--mount', '--', 'sh', '-c', script, hostsFile, String(port), USER, PASSWORD];
   const child = spawn('unshare', args, { stdio: 'ignore' });
   const close = async (): Promise<void> => {
     await end(child);
     rmSync(folder, { recursive: true, force: true });
   };
   after(close);
-  await eventually('the SOCKS5 proxy to listen', () => listens(port, child));
+  await eventually('the SOCKS5 proxy to listen', () => isListening(port, child));
   return { port, server: `socks5://127.0.0.1:${port}`, close };
 }
 
@@ -108,7 +108,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-function listens(port: number, child: ChildProcess): Promise<boolean> {
+function isListening(port: number, child: ChildProcess): Promise<boolean> {
   if (child.exitCode !== null) throw new Error(`microsocks ended with ${child.exitCode}`);
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1');

@@ -39,34 +39,34 @@ export class PuppeteerDriver implements Driver {
   }
 
   async run(cell: Cell): Promise<TracksReader> {
-    const notes = new TrackRecorder();
+    const recorder = new TrackRecorder();
     const createdContext = cell.ownContext ? await this.#browser.createBrowserContext() : undefined;
     const context = createdContext ?? this.#browser.defaultBrowserContext();
     const earlierTargets = new Set(context.targets());
-    const stopListening = listen(context, notes);
+    const stopListening = listen(context, recorder);
     const base = await context.newPage();
     await base.goto(`${this.#site}/base`);
     await base.waitForFunction(BASE_READY);
-    base.on('popup', popup => notes.add('popups', popup === null));
-    const opened = (): PuppeteerTarget[] =>
+    base.on('popup', popup => recorder.add('popups', popup === null));
+    const openedTargets = (): PuppeteerTarget[] =>
       context
         .targets()
         .filter(one => one.type() === 'page' && one.url().includes('/cell?') && !earlierTargets.has(one));
     const urls: string[] = [];
     for (const step of stepsOf(this.#site)) {
       urls.push(...step);
-      await this.#open(cell, step, base, notes, createdContext?.id);
-      await eventually('the pages of the cell', opened, targets => targets.length === urls.length);
-      for (const target of opened()) await (await target.page())?.waitForFunction(READY);
+      await this.#open(cell, step, base, recorder, createdContext?.id);
+      await eventually('the pages of the cell', openedTargets, targets => targets.length === urls.length);
+      for (const target of openedTargets()) await (await target.page())?.waitForFunction(READY);
     }
-    for (const target of opened()) {
+    for (const target of openedTargets()) {
       const page = await target.page();
       if (!page) throw new Error('Puppeteer has no page for the target of a new page');
       const name = trackNameOf(page.url());
-      notes.add(`${name} state`, String(await page.evaluate(STATE)), page.viewport());
-      notes.add(`${name} opener`, target.opener()?.url().replace(this.#site, '') ?? 'none');
+      recorder.add(`${name} state`, String(await page.evaluate(STATE)), page.viewport());
+      recorder.add(`${name} opener`, target.opener()?.url().replace(this.#site, '') ?? 'none');
       await page.close();
-      notes.add(`${name} closed`, page.isClosed());
+      recorder.add(`${name} closed`, page.isClosed());
     }
     await base.evaluate(UNREGISTER_WORKERS);
     const session = await base.createCDPSession();
@@ -76,7 +76,7 @@ export class PuppeteerDriver implements Driver {
     await eventually('every target to be gone', () => context.targets().every(one => earlierTargets.has(one)));
     stopListening();
     await createdContext?.close();
-    return () => notes.tracks;
+    return () => recorder.tracks;
   }
 
   async close(): Promise<void> {
@@ -87,7 +87,7 @@ export class PuppeteerDriver implements Driver {
     cell: Cell,
     urls: readonly string[],
     base: PuppeteerPage,
-    notes: TrackRecorder,
+    recorder: TrackRecorder,
     browserContextId: string | undefined,
   ): Promise<void> {
     if (opensByScript(cell)) {
@@ -95,9 +95,9 @@ export class PuppeteerDriver implements Driver {
       return;
     }
     if (cell.way === 'page') {
-      const opened = await Promise.all(urls.map(() => base.browserContext().newPage()));
-      for (const page of opened) observePage(page, notes);
-      await Promise.all(opened.map((page, n) => page.goto(urls[n] ?? '')));
+      const openedPages = await Promise.all(urls.map(() => base.browserContext().newPage()));
+      for (const page of openedPages) observePage(page, recorder);
+      await Promise.all(openedPages.map((page, n) => page.goto(urls[n] ?? '')));
       return;
     }
     const root = await this.#browser.target().createCDPSession();
@@ -108,10 +108,10 @@ export class PuppeteerDriver implements Driver {
 }
 
 /** Records events of the context until the returned function is called. */
-function listen(context: BrowserContext, notes: TrackRecorder): () => void {
-  const onCreated = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
+function listen(context: BrowserContext, recorder: TrackRecorder): () => void {
+  const onCreated = (target: PuppeteerTarget): void => recorder.add(`${target.type()} created`, target.type());
   const onDestroyed = (target: PuppeteerTarget): void =>
-    notes.add(`${target.type()} destroyed`, trackNameOf(target.url()));
+    recorder.add(`${target.type()} destroyed`, trackNameOf(target.url()));
   context.on('targetcreated', onCreated);
   context.on('targetdestroyed', onDestroyed);
   return () => {
@@ -120,13 +120,13 @@ function listen(context: BrowserContext, notes: TrackRecorder): () => void {
   };
 }
 
-function observePage(page: PuppeteerPage, notes: TrackRecorder): void {
-  const onRequest = (one: HTTPRequest, ...seen: readonly unknown[]): void => {
-    if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
+function observePage(page: PuppeteerPage, recorder: TrackRecorder): void {
+  const onRequest = (one: HTTPRequest, ...details: readonly unknown[]): void => {
+    if (isRecorded(one.url())) recorder.add(`request ${pathOf(one.url())}`, ...details);
   };
-  page.on('console', message => notes.add(`console ${trackNameOf(page.url())}`, message.type(), message.text()));
-  page.on('domcontentloaded', () => notes.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
-  page.on('load', () => notes.add(`life ${trackNameOf(page.url())}`, 'load'));
+  page.on('console', message => recorder.add(`console ${trackNameOf(page.url())}`, message.type(), message.text()));
+  page.on('domcontentloaded', () => recorder.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
+  page.on('load', () => recorder.add(`life ${trackNameOf(page.url())}`, 'load'));
   page.on('request', one =>
     onRequest(one, 'request', one.method(), one.resourceType(), one.isNavigationRequest(), one.headers()),
   );

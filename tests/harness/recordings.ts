@@ -7,13 +7,13 @@ import type { TestServer } from './server.ts';
 const POLL_MS = 1_000;
 const POLLS_MAX = 120;
 
-export async function replaysOf(server: TestServer, id: string): Promise<readonly Replay[]> {
+export async function listReplays(server: TestServer, id: string): Promise<readonly Replay[]> {
   const response = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);
   return response.status === 200 ? response.body.pages : [];
 }
 
 /** Returns the playlist, or undefined while there is no playlist yet. */
-export async function playlistOf(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
+export async function fetchPlaylist(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
   const response = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
   return response.status === 200 ? response.text : undefined;
 }
@@ -26,14 +26,14 @@ export async function waitForPlaylist(
   isMatch: (text: string) => boolean,
 ): Promise<string> {
   for (let turn = 0; turn < POLLS_MAX; turn++) {
-    const text = await playlistOf(server, id, pageId);
+    const text = await fetchPlaylist(server, id, pageId);
     if (text !== undefined && isMatch(text)) return text;
     await setTimeout(POLL_MS);
   }
   throw new Error(`the playlist of page ${pageId} did not satisfy the condition within the time limit`);
 }
 
-export async function filesOf(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
+export async function listRecordingFiles(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
   const path = `/v1/browsers/sessions/${id}/recording/downloads`;
   const response = await server.api<{ downloads: RecordingDownload[] }>('GET', path);
   if (response.status !== 200)
@@ -49,10 +49,10 @@ export const requestFiles = (server: TestServer, id: string): Promise<HttpResult
  */
 export async function fetchFilm(playlist: string): Promise<Buffer> {
   const lastPart = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
-  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(lastPart)?.[1];
-  const media = lastPart.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  const initUrl = /#EXT-X-MAP:URI="([^"]+)"/.exec(lastPart)?.[1];
+  const mediaUrls = lastPart.split('\n').filter(line => line !== '' && !line.startsWith('#'));
   const parts: Buffer[] = [];
-  for (const url of [...(init ? [init] : []), ...media]) {
+  for (const url of [...(initUrl ? [initUrl] : []), ...mediaUrls]) {
     const response = await fetch(url);
     if (response.status !== 200) throw new Error(`the segment at ${url} could not be fetched: ${response.status}`);
     parts.push(Buffer.from(await response.arrayBuffer()));

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { freePort } from './free-port.ts';
+import { claimFreePort } from './free-port.ts';
 
 /** Types for the part of s3rver that is used. The package itself has no types. */
 interface S3rver {
@@ -52,15 +52,15 @@ export async function startS3(): Promise<S3Store> {
     });
     return { server, port: (await server.run()).port };
   };
-  const first = await start(await freePort());
-  let runningServer: S3rver | undefined = first.server;
+  const firstStart = await start(await claimFreePort());
+  let runningServer: S3rver | undefined = firstStart.server;
   const down = async (): Promise<void> => {
-    const stopped = runningServer?.close();
+    const stopPromise = runningServer?.close();
     runningServer?.httpServer.closeAllConnections();
     runningServer = undefined;
-    await stopped;
+    await stopPromise;
   };
-  const endpoint = `http://127.0.0.1:${first.port}`;
+  const endpoint = `http://127.0.0.1:${firstStart.port}`;
   return {
     ...{ endpoint, bucket: BUCKET, accessKey: KEY, secretKey: KEY },
     env: {
@@ -71,7 +71,7 @@ export async function startS3(): Promise<S3Store> {
     },
     down,
     up: async () => {
-      runningServer ??= (await start(first.port)).server;
+      runningServer ??= (await start(firstStart.port)).server;
     },
     close: async () => {
       await down();

@@ -35,8 +35,8 @@ export class ScriptedBrowser {
   readonly #folder: string;
   readonly #input: Socket;
   readonly #outputDescriptor: number;
-  #received = '';
-  #channels = 0;
+  #partialMessage = '';
+  #channelCount = 0;
 
   constructor() {
     this.#folder = mkdtempSync(join(tmpdir(), 'berth-scripted-'));
@@ -50,18 +50,18 @@ export class ScriptedBrowser {
   }
 
   /** Sends an event on a channel, or on the root of the pipe. */
-  event(method: string, params: object, sessionId: string | undefined): void {
+  sendEvent(method: string, params: object, sessionId: string | undefined): void {
     this.#send({ method, params, sessionId });
   }
 
   /** The ids of the channels for which a detach command was received. */
   get detachedChannels(): readonly unknown[] {
-    return this.#sent('Target.detachFromTarget').map(({ params }) => params.sessionId);
+    return this.#commandsWith('Target.detachFromTarget').map(({ params }) => params.sessionId);
   }
 
   /** The ids of the channels on which this command was received. */
   channelsWith(method: string): ReadonlyArray<string | undefined> {
-    return this.#sent(method).map(({ sessionId }) => sessionId);
+    return this.#commandsWith(method).map(({ sessionId }) => sessionId);
   }
 
   close(): void {
@@ -70,13 +70,13 @@ export class ScriptedBrowser {
     rmSync(this.#folder, { recursive: true });
   }
 
-  #sent(method: string): readonly ScriptedCommand[] {
+  #commandsWith(method: string): readonly ScriptedCommand[] {
     return this.commands.filter(command => command.method === method);
   }
 
   #receive(text: string): void {
-    const messages = (this.#received + text).split('\0');
-    this.#received = messages.pop() ?? '';
+    const messages = (this.#partialMessage + text).split('\0');
+    this.#partialMessage = messages.pop() ?? '';
     for (const message of messages) if (message !== '') this.#perform(JSON.parse(message));
   }
 
@@ -93,15 +93,15 @@ export class ScriptedBrowser {
 
   #usualResult({ method, params, sessionId }: ScriptedCommand): object {
     if (method === 'Target.setDiscoverTargets')
-      this.event('Target.targetCreated', { targetInfo: targetInfoOf('page', 'about:blank') }, sessionId);
+      this.sendEvent('Target.targetCreated', { targetInfo: targetInfoOf('page', 'about:blank') }, sessionId);
     if (method !== 'Target.attachToBrowserTarget' && method !== 'Target.attachToTarget') return {};
-    this.#channels++;
-    const attached = String(this.#channels).padStart(CHANNEL_ID_CHARACTERS, '0');
+    this.#channelCount++;
+    const channel = String(this.#channelCount).padStart(CHANNEL_ID_CHARACTERS, '0');
     if (method === 'Target.attachToTarget') {
       const targetInfo = targetInfoOf(String(params.targetId), 'about:blank');
-      this.event('Target.attachedToTarget', { sessionId: attached, targetInfo }, sessionId);
+      this.sendEvent('Target.attachedToTarget', { sessionId: channel, targetInfo }, sessionId);
     }
-    return { sessionId: attached };
+    return { sessionId: channel };
   }
 
   /** `id` or `method` must be first in a message, and `sessionId` last, as Chromium writes them. */

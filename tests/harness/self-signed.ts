@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export function createSelfSigned(address: string): { cert: Buffer; key: Buffer } {
+export function createSelfSignedCert(address: string): { cert: Buffer; key: Buffer } {
   const folder = mkdtempSync(join(tmpdir(), 'berth-certificate-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   try {
-    const names = ['-subj', `/CN=${address}`, '-addext', `subjectAltName=IP:${address}`];
+    const subjectArgs = ['-subj', `/CN=${address}`, '-addext', `subjectAltName=IP:${address}`];
     const opensslArgs = [
       'req',
       '-x509',
@@ -21,7 +21,7 @@ export function createSelfSigned(address: string): { cert: Buffer; key: Buffer }
       key,
       '-out',
       cert,
-      ...names,
+      ...subjectArgs,
     ];
     execFileSync('openssl', opensslArgs, { stdio: 'ignore' });
     return { cert: readFileSync(cert), key: readFileSync(key) };

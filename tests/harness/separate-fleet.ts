@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { inNamespace, type Member, makeNetwork, type Network } from '../../tools/fleet/network.ts';
+import { commandInNamespace, type Member, makeNetwork, type Network } from '../../tools/fleet/network.ts';
 import { Programs } from '../../tools/fleet/programs.ts';
 import { type Relay, relay } from '../../tools/fleet/relay.ts';
 import { type Database, startDatabase, startStore } from '../../tools/fleet/shared-parts.ts';
@@ -14,7 +14,7 @@ import { LIGHT_ENGINE } from './engine.ts';
 import type { Pages } from './pages.ts';
 import { startServer, type TestServer } from './server.ts';
 
-const RELAY = join(import.meta.dirname, '../../tools/fleet/relay-program.ts');
+const RELAY_PROGRAM = join(import.meta.dirname, '../../tools/fleet/relay-program.ts');
 const OUTPUT_LINES_SHOWN = 20;
 export const REGIONS = ['one', 'two', 'three'] as const;
 export type Region = (typeof REGIONS)[number];
@@ -50,17 +50,17 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const network = makeNetwork(`t${process.pid}`, ['h1', 'h2', 'h3', 'db', 's3', 'lb']);
   const relays: Relay[] = [];
   const hosts: TestServer[] = [];
-  const abandon = (): void => {
+  const cleanUp = (): void => {
     programs.killAll();
     network.remove();
   };
-  process.once('exit', abandon);
+  process.once('exit', cleanUp);
   after(async () => {
     for (const host of hosts) await host.close();
     for (const one of relays) one.close();
     await programs.endAll();
     network.remove();
-    process.off('exit', abandon);
+    process.off('exit', cleanUp);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const [h1, h2, h3, db, s3, lb] = membersOf(network);
@@ -80,17 +80,17 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
     `${lb.address}:${pages.port}=${socketPath('pages')}`,
   ];
   relays.push(await relay(socketPath('pages'), [`127.0.0.1:${pages.port}`]));
-  const relayCommand = [process.execPath, RELAY, ...pairs];
+  const relayCommand = [process.execPath, RELAY_PROGRAM, ...pairs];
   programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...relayCommand], parts.env);
   await programs.waitUntilReady('the relay', () => existsSync(socketPath(`${h3.namespace}-operator`)));
-  const open = async (name: string): Promise<string> => {
-    const opened = await relay('127.0.0.1:0', [socketPath(name)]);
-    relays.push(opened);
-    return `http://127.0.0.1:${opened.port}`;
+  const openRelay = async (name: string): Promise<string> => {
+    const newRelay = await relay('127.0.0.1:0', [socketPath(name)]);
+    relays.push(newRelay);
+    return `http://127.0.0.1:${newRelay.port}`;
   };
-  const url = await open('turns');
+  const url = await openRelay('turns');
 
-  const shared = {
+  const sharedEnv = {
     ...{ DATABASE_URL: database.url, ...store, BERTH_PUBLIC_URL: url },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
     BERTH_ENGINE: LIGHT_ENGINE,
@@ -100,18 +100,18 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   };
   const start = async (at: 0 | 1 | 2, key?: string): Promise<TestServer> => {
     const { namespace, address } = members[at];
-    const own = REGIONS[at];
+    const ownRegion = REGIONS[at];
     const host = await startServer({
       ...(key === undefined ? {} : { key }),
-      within: {
-        command: inNamespace(namespace, []),
-        url: await open(namespace),
-        operatorUrl: await open(`${namespace}-operator`),
+      namespaceAccess: {
+        command: commandInNamespace(namespace, []),
+        url: await openRelay(namespace),
+        operatorUrl: await openRelay(`${namespace}-operator`),
       },
       env: {
-        ...{ ...shared, BERTH_SLOTS: String(slots[at]), BERTH_LISTEN: `${address}:8080` },
+        ...{ ...sharedEnv, BERTH_SLOTS: String(slots[at]), BERTH_LISTEN: `${address}:8080` },
         ...{ BERTH_OPERATOR_LISTEN: `${address}:9464` },
-        BERTH_REGION: [own, ...REGIONS.filter(region => region !== own)].join(','),
+        BERTH_REGION: [ownRegion, ...REGIONS.filter(region => region !== ownRegion)].join(','),
       },
     });
     hosts.push(host);

@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { bundledProgram, loadCommands, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
-import { freePort } from './free-port.ts';
+import { bundledProgram, CLOCK_PROGRAM, loadCommands, PROGRAM, WATCH_RESPONSES_URL } from './bundle.ts';
+import { claimFreePort } from './free-port.ts';
 import { type HttpResult, sendRequest } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
@@ -55,14 +55,18 @@ export interface ServerOptions {
    * The command of an installed release that is run instead of the checkout. It is read at each start, so that a test can
    * change it.
    */
-  readonly installed?: { command?: string };
+  readonly installedRelease?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
   /**
    * For a server in a network namespace: the command prefix that runs commands there, and the addresses at which the
    * test reaches its listeners.
    */
-  readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl?: string };
+  readonly namespaceAccess?: {
+    readonly command: readonly string[];
+    readonly url: string;
+    readonly operatorUrl?: string;
+  };
 }
 
 export interface ApiOptions {
@@ -88,9 +92,12 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   if (process.env.BERTH_TEST_FRONTS) {
     const { mayHaveFronts, startBehindFronts } = await import('./behind-fronts.ts');
     if (mayHaveFronts(options))
-      return startBehindFronts(options.env, (given, port) => new TestServer({ ...options, ...given }, port));
+      return startBehindFronts(
+        options.env,
+        (frontOptions, port) => new TestServer({ ...options, ...frontOptions }, port),
+      );
   }
-  const server = new TestServer(options, await freePort());
+  const server = new TestServer(options, await claimFreePort());
   after(() => server.close());
   options.user?.cleanups.push(() => server.close());
   const isPrepared = mayBePrepared(options);
@@ -128,7 +135,7 @@ export class TestServer {
   constructor(options: ServerOptions, port: number) {
     this.#options = options;
     this.#aheadMs = options.aheadMs ?? 0;
-    this.url = options.within?.url ?? `http://127.0.0.1:${options.port ?? port}`;
+    this.url = options.namespaceAccess?.url ?? `http://127.0.0.1:${options.port ?? port}`;
     this.dataDir = options.dataDir ?? makeDataDir(options.user);
     this.#key = options.key;
   }
@@ -200,12 +207,12 @@ export class TestServer {
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn(await this.#program());
     this.#child = child;
-    const exited = endOf(child).then(code => {
+    const earlyExit = waitForExit(child).then(code => {
       throw new Error(`the server exited with ${code} before it was ready:\n${this.#tail()}`);
     });
-    exited.catch(() => {});
+    earlyExit.catch(() => {});
     const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_TIMEOUT_MS);
-    await Promise.race([ready, exited]).catch(error => {
+    await Promise.race([ready, earlyExit]).catch(error => {
       child.kill('SIGKILL');
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
@@ -233,11 +240,11 @@ export class TestServer {
    * while the clock was advanced has used the earlier time and runs again an hour later.
    */
   eventuallyHourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
-    const later = async (): Promise<T> => {
+    const advanceAndLook = async (): Promise<T> => {
       await this.advance(HOUR_MS);
       return look();
     };
-    return eventually(what, later, satisfies);
+    return eventually(what, advanceAndLook, satisfies);
   }
 
   /** Advances the test clock. When this resolves, everything that became due has been started. */
@@ -245,9 +252,9 @@ export class TestServer {
     const child = this.#child;
     if (this.#options.clock !== 'test' || !child)
       throw new Error("only a running server with clock: 'test' can be advanced");
-    const moved = once(child, 'message');
+    const confirmation = once(child, 'message');
     child.send(ms);
-    await withTimeLimit('the clock to move', moved);
+    await withTimeLimit('the clock to move', confirmation);
     this.#aheadMs += ms;
   }
 
@@ -276,11 +283,11 @@ export class TestServer {
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
     if (record.pid !== this.pid) throw new Error('server.json was written by another process than this server');
-    return this.#options.within?.operatorUrl ?? record.addresses.operatorUrl;
+    return this.#options.namespaceAccess?.operatorUrl ?? record.addresses.operatorUrl;
   }
 
   /** Reads `/metrics` or `/readyz` from the operator's listener. */
-  async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpResult<Body>> {
+  async fetchFromOperator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpResult<Body>> {
     return sendRequest<Body>(`${this.operatorUrl}${path}`, {});
   }
 
@@ -322,7 +329,7 @@ export class TestServer {
   async waitUntilSettled(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
       const keep = new Set(typeof running === 'function' ? running() : running);
-      return [...sessionLeftovers(this.dataDir, keep), ...(await this.#openRows(keep))];
+      return [...sessionLeftovers(this.dataDir, keep), ...(await this.#describeOpenSessions(keep))];
     };
     await waitUntilNothingLeft('nothing to be left of the sessions', look).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
@@ -334,14 +341,14 @@ export class TestServer {
    * process of the test, which saves the start of another process.
    */
   operate(...args: string[]): Promise<CommandResult> {
-    const { user, installed, within } = this.#options;
-    return user || installed || within ? this.berth(...args) : runInProcess(args, this.env);
+    const { user, installedRelease, namespaceAccess } = this.#options;
+    return user || installedRelease || namespaceAccess ? this.berth(...args) : runInProcess(args, this.env);
   }
 
   /** Runs `berth` with this server's settings, as its user. */
   berth(...args: string[]): Promise<CommandResult> {
-    const { user, installed, within } = this.#options;
-    return runBerth(args, this.env, user, '', installed?.command, within?.command);
+    const { user, installedRelease, namespaceAccess } = this.#options;
+    return runBerth(args, this.env, user, '', installedRelease?.command, namespaceAccess?.command);
   }
 
   /** Ends all sessions and the server, checks for leftovers and removes the folder. Called after the test. */
@@ -368,12 +375,12 @@ export class TestServer {
 
   /** Fails unless every response of the server matched the OpenAPI document. */
   #assertResponsesDescribed(): void {
-    const lines = existsSync(this.#findingsFile) ? readFileSync(this.#findingsFile, 'utf8').trim().split('\n') : [];
-    const distinctFindings = [...new Set(lines)];
+    const findings = existsSync(this.#findingsFile) ? readFileSync(this.#findingsFile, 'utf8').trim().split('\n') : [];
+    const distinctFindings = [...new Set(findings)];
     if (distinctFindings.length === 0) return;
-    const shown = distinctFindings.slice(0, FINDINGS_SHOWN).join('\n');
+    const shownFindings = distinctFindings.slice(0, FINDINGS_SHOWN).join('\n');
     throw new Error(
-      `${distinctFindings.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`,
+      `${distinctFindings.length} answers are not as contract/generated/openapi.yaml describes them:\n${shownFindings}`,
     );
   }
 
@@ -386,29 +393,29 @@ export class TestServer {
     if (code !== 0) throw new Error(`berth stop failed with ${code}: ${stderr}`);
   }
 
-  async #openRows(keep: ReadonlySet<string>): Promise<string[]> {
-    const open = await this.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
-    if (open.status !== 200) return [`the list of sessions could not be read: ${open.text}`];
-    return open.body.filter(({ id }) => !keep.has(id)).map(({ id, status }) => `session ${id} is ${status}`);
+  async #describeOpenSessions(keep: ReadonlySet<string>): Promise<string[]> {
+    const response = await this.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
+    if (response.status !== 200) return [`the list of sessions could not be read: ${response.text}`];
+    return response.body.filter(({ id }) => !keep.has(id)).map(({ id, status }) => `session ${id} is ${status}`);
   }
 
   async #program(): Promise<string> {
-    const { user, installed, isMeasured } = this.#options;
-    if (isMeasured && !installed) return await bundledProgram();
-    return installed?.command ?? programOf(user);
+    const { user, installedRelease, isMeasured } = this.#options;
+    if (isMeasured && !installedRelease) return await bundledProgram();
+    return installedRelease?.command ?? programOf(user);
   }
 
   #spawn(program: string): ChildProcess {
-    const { clock, user, isMeasured, within } = this.#options;
+    const { clock, user, isMeasured, namespaceAccess } = this.#options;
     const args =
       clock === 'test'
-        ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : WITH_CLOCK, `--ahead=${this.#aheadMs}`]
+        ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : CLOCK_PROGRAM, `--ahead=${this.#aheadMs}`]
         : [program, 'serve'];
     // The copy for another user has no development packages.
     const watchArgs =
-      user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#findingsFile)}`];
+      user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES_URL}?into=${encodeURIComponent(this.#findingsFile)}`];
     const [file = '', ...rest] = [
-      ...(within?.command ?? []),
+      ...(namespaceAccess?.command ?? []),
       user?.node ?? process.execPath,
       ...NODE_OPTIONS,
       ...watchArgs,
@@ -422,7 +429,7 @@ export class TestServer {
     });
     for (const stream of [child.stdout, child.stderr])
       if (stream) createInterface(stream).on('line', line => this.#readLine(line));
-    endWithThisProcess(child, this.env, within?.command);
+    endWithThisProcess(child, this.env, namespaceAccess?.command);
     return child;
   }
 
@@ -434,8 +441,8 @@ export class TestServer {
   }
 
   async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
-    const asked = until === 'ready' ? this.operator('/readyz') : sendRequest(`${this.url}/healthz`, {});
-    const reply = await asked.catch(() => undefined);
+    const request = until === 'ready' ? this.fetchFromOperator('/readyz') : sendRequest(`${this.url}/healthz`, {});
+    const reply = await request.catch(() => undefined);
     return (
       reply?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
     );
@@ -457,19 +464,19 @@ export class TestServer {
 
 async function runInProcess(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
   const { runBerth } = await loadCommands();
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const terminal = {
     env,
     print: (text: string) => {
-      said.stdout += text;
+      output.stdout += text;
     },
     say: (text: string) => {
-      said.stderr += text;
+      output.stderr += text;
     },
     input: async () => '',
   };
   const code = await withTimeLimit(`berth ${args.join(' ')} to end`, runBerth(args, terminal), STOP_TIMEOUT_MS);
-  return { code, ...said };
+  return { code, ...output };
 }
 
 export function runBerth(
@@ -478,10 +485,10 @@ export function runBerth(
   user?: OrdinaryUser,
   input = '',
   command?: string,
-  within: readonly string[] = [],
+  commandPrefix: readonly string[] = [],
 ): Promise<CommandResult> {
   const program = [user?.node ?? process.execPath, command ?? programOf(user)];
-  const [file = '', ...rest] = [...within, ...program, ...args];
+  const [file = '', ...rest] = [...commandPrefix, ...program, ...args];
   const child = spawn(file, rest, {
     cwd: user?.checkout ?? CHECKOUT,
     env: { ...env },
@@ -490,15 +497,15 @@ export function runBerth(
   });
   child.stdin.on('error', () => {}); // most commands end without reading their input
   child.stdin.end(input);
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {
-    said.stdout += chunk;
+    output.stdout += chunk;
   });
   child.stderr.on('data', chunk => {
-    said.stderr += chunk;
+    output.stderr += chunk;
   });
-  const closed = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...said }));
-  return withTimeLimit(`berth ${args.join(' ')} to end`, closed, STOP_TIMEOUT_MS).finally(() => child.kill('SIGKILL'));
+  const result = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...output }));
+  return withTimeLimit(`berth ${args.join(' ')} to end`, result, STOP_TIMEOUT_MS).finally(() => child.kill('SIGKILL'));
 }
 
 const waitUntilNothingLeft = async (what: string, look: () => string[] | Promise<string[]>): Promise<void> => {
@@ -506,11 +513,15 @@ const waitUntilNothingLeft = async (what: string, look: () => string[] | Promise
 };
 
 /** Ends the server and its browsers when the test process exits. */
-function endWithThisProcess(child: ChildProcess, env: Record<string, string>, within: readonly string[] = []): void {
+function endWithThisProcess(
+  child: ChildProcess,
+  env: Record<string, string>,
+  commandPrefix: readonly string[] = [],
+): void {
   exitWithRunner();
   const end = (): void => {
     child.kill('SIGKILL');
-    const [file = '', ...args] = [...within, process.execPath, PROGRAM, 'stop'];
+    const [file = '', ...args] = [...commandPrefix, process.execPath, PROGRAM, 'stop'];
     spawnSync(file, args, { env, timeout: STOP_TIMEOUT_MS });
   };
   process.once('exit', end);
@@ -524,12 +535,12 @@ function exitWithRunner(): void {
   if (isExitWatched) return;
   isExitWatched = true;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-  const runner = process.ppid;
-  setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_CHECK_MS).unref();
+  const runnerPid = process.ppid;
+  setInterval(() => process.ppid === runnerPid || process.exit(1), ORPHAN_CHECK_MS).unref();
 }
 
 /** Resolves with the exit code when the output, which arrives separately, has been read. */
-async function endOf(child: ChildProcess): Promise<unknown> {
+async function waitForExit(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');
   await withTimeLimit('the last output of the server', closed, OUTPUT_READ_MS).catch(() => {});

@@ -3,7 +3,7 @@ import type { EventType, SessionEvent, SessionEventPage } from '../../contract/e
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-export async function eventsOf(server: TestServer, id: string, type?: EventType): Promise<readonly SessionEvent[]> {
+export async function listEvents(server: TestServer, id: string, type?: EventType): Promise<readonly SessionEvent[]> {
   const typeQuery = type === undefined ? '' : `&type=${type}`;
   const path = `/v1/browsers/sessions/${id}/events?limit=1000${typeQuery}`;
   const response = await server.api<SessionEventPage>('GET', path);
@@ -21,7 +21,7 @@ export function waitForSessionEvent(
 ): Promise<readonly SessionEvent[]> {
   return eventually(
     `${type} of session ${id}`,
-    () => eventsOf(server, id, type),
+    () => listEvents(server, id, type),
     events => events.some(({ detail }) => satisfies(detail)),
   );
 }

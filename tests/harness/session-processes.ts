@@ -24,26 +24,26 @@ export function processesOf(sessionId: string): SessionProcess[] {
 }
 
 /** Returns the main process of the browser. */
-export function browserOf(sessionId: string): SessionProcess {
-  const found = processesOf(sessionId).find(
+export function browserProcessOf(sessionId: string): SessionProcess {
+  const browserProcess = processesOf(sessionId).find(
     ({ command }) => command.startsWith('/usr/lib/chromium/') && !command.includes(' --type='),
   );
-  if (!found) throw new Error(`session ${sessionId} has no browser`);
-  return found;
+  if (!browserProcess) throw new Error(`session ${sessionId} has no browser`);
+  return browserProcess;
 }
 
 export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
 /** Returns the renderer of the session that uses the most CPU time while `work` is running. */
-export async function busiestRenderer(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
-  const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
+export async function findBusiestRenderer(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
+  const ticksBefore = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
   await work();
-  const [busiest] = renderersOf(sessionId)
-    .map(renderer => ({ renderer, ticks: ticksOf(renderer.pid) - (before.get(renderer.pid) ?? 0) }))
+  const [busiestEntry] = renderersOf(sessionId)
+    .map(renderer => ({ renderer, ticks: ticksOf(renderer.pid) - (ticksBefore.get(renderer.pid) ?? 0) }))
     .sort((one, other) => other.ticks - one.ticks);
-  if (!busiest) throw new Error(`session ${sessionId} has no renderer`);
-  return busiest.renderer;
+  if (!busiestEntry) throw new Error(`session ${sessionId} has no renderer`);
+  return busiestEntry.renderer;
 }
 
 /** Returns the user mode CPU time in clock ticks. */

@@ -9,14 +9,14 @@ export interface SlowLink {
   /** Returns the URL with the address of the relay. */
   urlThrough(url: string): string;
   /** Number of bytes that were relayed. */
-  readonly passed: number;
+  readonly relayedBytes: number;
   close(): void;
 }
 
 export async function openSlowLink(port: number, bitsPerSecond: number): Promise<SlowLink> {
   const bytesPerTick = Math.round((bitsPerSecond / 8) * (TICK_MS / 1000));
   const sockets = new Set<Socket>();
-  let passed = 0;
+  let relayedBytes = 0;
   const relay = createServer(viewer => {
     const server = connect(port, '127.0.0.1');
     for (const socket of [viewer, server]) {
@@ -27,7 +27,7 @@ export async function openSlowLink(port: number, bitsPerSecond: number): Promise
     const tick = setInterval(() => {
       const bytes: Buffer | null = server.read(Math.min(bytesPerTick, server.readableLength));
       if (bytes === null) return;
-      passed += bytes.length;
+      relayedBytes += bytes.length;
       viewer.write(bytes);
     }, TICK_MS);
     viewer.pipe(server);
@@ -46,8 +46,8 @@ export async function openSlowLink(port: number, bitsPerSecond: number): Promise
   const relayPort = typeof address === 'object' && address ? address.port : 0;
   return {
     urlThrough: url => Object.assign(new URL(url), { port: String(relayPort) }).href,
-    get passed() {
-      return passed;
+    get relayedBytes() {
+      return relayedBytes;
     },
     close: () => {
       relay.close();

@@ -4,15 +4,15 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 const HEADER_BYTES = 5;
-const QUERY = 'Q'.charCodeAt(0);
-const PARSE = 'P'.charCodeAt(0);
-const BIND = 'B'.charCodeAt(0);
+const QUERY_TYPE = 'Q'.charCodeAt(0);
+const PARSE_TYPE = 'P'.charCodeAt(0);
+const BIND_TYPE = 'B'.charCodeAt(0);
 
 export interface StatementCounter {
   /** The connection string of the server under test. */
   readonly url: string;
   /** Runs the work and returns the statements that were sent during it, including those of background tasks. */
-  during(work: () => Promise<unknown>): Promise<readonly string[]>;
+  statementsDuring(work: () => Promise<unknown>): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -20,10 +20,10 @@ export interface StatementCounter {
 export async function openStatementCounter(url: string): Promise<StatementCounter> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
-  const seen: string[] = [];
+  const statements: string[] = [];
   const server = createServer(client => {
     const database = connect({ host: target.hostname, port: Number(target.port) });
-    const read = createReader(text => seen.push(text));
+    const read = createReader(text => statements.push(text));
     client.on('data', read);
     client.pipe(database);
     database.pipe(client);
@@ -46,10 +46,10 @@ export async function openStatementCounter(url: string): Promise<StatementCounte
   relayUrl.host = `127.0.0.1:${address.port}`;
   return {
     url: relayUrl.href,
-    during: async work => {
-      const from = seen.length;
+    statementsDuring: async work => {
+      const from = statements.length;
       await work();
-      return seen.slice(from);
+      return statements.slice(from);
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
@@ -61,28 +61,28 @@ export async function openStatementCounter(url: string): Promise<StatementCounte
 
 /** Parses the messages of a client, which arrive in chunks of any length. */
 function createReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
-  let unread = Buffer.alloc(0);
+  let unreadBytes = Buffer.alloc(0);
   let hasStarted = false;
   /** The texts of statements by name. A prepared statement is parsed once and then bound each time. */
-  const parsed = new Map<string, string>();
+  const preparedStatements = new Map<string, string>();
   return chunk => {
-    unread = Buffer.concat([unread, chunk]);
+    unreadBytes = Buffer.concat([unreadBytes, chunk]);
     for (;;) {
       // The first message has no type byte.
       const typeBytes = hasStarted ? 1 : 0;
-      if (unread.length < HEADER_BYTES) return;
-      const bytes = typeBytes + unread.readUInt32BE(typeBytes);
-      if (unread.length < bytes) return;
-      const type = hasStarted ? unread[0] : undefined;
-      const content = unread.subarray(HEADER_BYTES, bytes).toString('latin1');
-      unread = unread.subarray(bytes);
+      if (unreadBytes.length < HEADER_BYTES) return;
+      const bytes = typeBytes + unreadBytes.readUInt32BE(typeBytes);
+      if (unreadBytes.length < bytes) return;
+      const type = hasStarted ? unreadBytes[0] : undefined;
+      const content = unreadBytes.subarray(HEADER_BYTES, bytes).toString('latin1');
+      unreadBytes = unreadBytes.subarray(bytes);
       hasStarted = true;
       // A query contains its text. A parse message contains the name of the statement and then its text. A bind message
       // contains a portal and then the name of the statement.
       const [first = '', second = ''] = content.split('\0', 2);
-      if (type === QUERY) onStatement(first);
-      if (type === PARSE) parsed.set(first, second);
-      if (type === BIND) onStatement(parsed.get(second) ?? '');
+      if (type === QUERY_TYPE) onStatement(first);
+      if (type === PARSE_TYPE) preparedStatements.set(first, second);
+      if (type === BIND_TYPE) onStatement(preparedStatements.get(second) ?? '');
     }
   };
 }

@@ -32,11 +32,11 @@ export async function eventually<T>(
 /** Settles like the promise, or rejects after the time limit with an error that names what was awaited. */
 export async function withTimeLimit<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited ${withinMs} ms for ${what}`)), withinMs);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -20,7 +20,7 @@ export interface Upstream {
   readonly url: string;
   readonly settings: Readonly<Record<string, string>>;
   /** Returns the requests so far, oldest first. With `path`, only requests whose path begins with this text. */
-  received(path?: string): readonly ReceivedRequest[];
+  receivedRequests(path?: string): readonly ReceivedRequest[];
   /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
   respondTo(path: string, handler: UpstreamHandler): void;
   /** Stops accepting connections. */
@@ -28,7 +28,7 @@ export interface Upstream {
 }
 
 export async function openUpstream(): Promise<Upstream> {
-  const received: ReceivedRequest[] = [];
+  const receivedRequests: ReceivedRequest[] = [];
   const handlers = new Map<string, UpstreamHandler>([['/', (_, response) => void sendJson(response, 200, {})]]);
   const server = createServer((request, response) => void serve(request, response));
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -38,7 +38,7 @@ export async function openUpstream(): Promise<Upstream> {
     for await (const chunk of request) chunks.push(chunk);
     const { method = '', url = '', headers } = request;
     const receivedRequest = { method, url, headers, body: Buffer.concat(chunks).toString() };
-    received.push(receivedRequest);
+    receivedRequests.push(receivedRequest);
     const [path = '/'] = [...handlers.keys()]
       .filter(prefix => url.startsWith(prefix))
       .sort((a, b) => b.length - a.length);
@@ -58,7 +58,7 @@ export async function openUpstream(): Promise<Upstream> {
   return {
     ...{ port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}` },
     settings: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` },
-    received: (path = '/') => received.filter(({ url }) => url.startsWith(path)),
+    receivedRequests: (path = '/') => receivedRequests.filter(({ url }) => url.startsWith(path)),
     respondTo: (path, handler) => void handlers.set(path, handler),
     close,
   };

@@ -13,23 +13,23 @@ import { isMainThread } from 'node:worker_threads';
 import type { ObservedResponse, ResponseValidator } from './described-responses.ts';
 
 const BODY_BYTES_MAX = 4 * 1024 ** 2;
-const OPERATOR = 'berth-operator';
+const OPERATOR_HEADER = 'berth-operator';
 const UPGRADED_PATH = /\/connect\/?$/;
 
 const outputFile = new URL(import.meta.url).searchParams.get('into');
-let loaded: Promise<ResponseValidator> | undefined;
+let validatorPromise: Promise<ResponseValidator> | undefined;
 
 /** Loaded at the first response, so that the start of the server is not delayed. */
 function loadValidator(): Promise<ResponseValidator> {
-  loaded ??= import('./described-responses.ts').then(({ ResponseValidator }) => new ResponseValidator());
-  return loaded;
+  validatorPromise ??= import('./described-responses.ts').then(({ ResponseValidator }) => new ResponseValidator());
+  return validatorPromise;
 }
 
-function check(seen: ObservedResponse): void {
-  if (outputFile === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
+function check(response: ObservedResponse): void {
+  if (outputFile === null || !response.url.startsWith('/')) return; // proxies receive absolute URLs
   void loadValidator()
-    .then(described => described.complaint(seen))
-    .catch(error => `${seen.method} ${seen.url} could not be judged: ${error}`)
+    .then(validator => validator.describeMismatch(response))
+    .catch(error => `${response.method} ${response.url} could not be judged: ${error}`)
     .then(complaint => complaint !== undefined && appendFileSync(outputFile, `${complaint}\n`));
 }
 
@@ -45,8 +45,8 @@ const keptResponses = new WeakMap<ServerResponse, KeptResponse>();
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[] | undefined;
 
-function keepHeaders(response: ServerResponse, more: Headers): void {
-  const namedHeaders = Array.isArray(more) || more === undefined ? {} : more;
+function keepHeaders(response: ServerResponse, extraHeaders: Headers): void {
+  const namedHeaders = Array.isArray(extraHeaders) || extraHeaders === undefined ? {} : extraHeaders;
   const all = Object.entries({ ...response.getHeaders(), ...namedHeaders });
   const headers = Object.fromEntries(
     all.flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), String(value)]])),
@@ -74,7 +74,7 @@ function checkResponse(response: ServerResponse): void {
   const { method = '', url = '' } = response.req;
   if (!state) return;
   keptResponses.delete(response);
-  if (state.headers.server === OPERATOR) return; // the operator's listener is not part of the API
+  if (state.headers.server === OPERATOR_HEADER) return; // the operator's listener is not part of the API
   const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
   check({
     ...{ method, url, status: response.statusCode, headers: state.headers },
@@ -100,44 +100,44 @@ function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
     check({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
   };
   const { write, end } = socket;
-  const withCheck = (method: (...given: never[]) => unknown) =>
-    function (this: Duplex, ...given: unknown[]): unknown {
-      checkFirstChunk(given[0]);
-      return Reflect.apply(method, this, given);
+  const withCheck = (method: (...args: never[]) => unknown) =>
+    function (this: Duplex, ...args: unknown[]): unknown {
+      checkFirstChunk(args[0]);
+      return Reflect.apply(method, this, args);
     };
   Object.assign(socket, { write: withCheck(write), end: withCheck(end) });
 }
 
 // ---- watching ------------------------------------------------------------------------------------------------------
 
-function watch(): void {
+function watchResponses(): void {
   const { writeHead, write, end } = ServerResponse.prototype;
   const { emit } = Server.prototype;
   Object.assign(ServerResponse.prototype, {
-    writeHead(this: ServerResponse, ...given: unknown[]): unknown {
-      const more = given.find((one, index) => index > 0 && typeof one === 'object') as Headers;
-      if (Number(given[0]) >= 200) keepHeaders(this, more);
-      return Reflect.apply(writeHead, this, given);
+    writeHead(this: ServerResponse, ...args: unknown[]): unknown {
+      const extraHeaders = args.find((one, index) => index > 0 && typeof one === 'object') as Headers;
+      if (Number(args[0]) >= 200) keepHeaders(this, extraHeaders);
+      return Reflect.apply(writeHead, this, args);
     },
-    write(this: ServerResponse, ...given: unknown[]): unknown {
-      const result = Reflect.apply(write, this, given); // the first write sends the headers
-      keepChunk(this, given[0], given[1]);
+    write(this: ServerResponse, ...args: unknown[]): unknown {
+      const result = Reflect.apply(write, this, args); // the first write sends the headers
+      keepChunk(this, args[0], args[1]);
       return result;
     },
-    end(this: ServerResponse, ...given: unknown[]): unknown {
-      const result = Reflect.apply(end, this, given);
-      keepChunk(this, given[0], given[1]);
+    end(this: ServerResponse, ...args: unknown[]): unknown {
+      const result = Reflect.apply(end, this, args);
+      keepChunk(this, args[0], args[1]);
       checkResponse(this);
       return result;
     },
   });
   Object.assign(Server.prototype, {
-    emit(this: Server, ...given: unknown[]): unknown {
-      const [event, request, socket] = given;
+    emit(this: Server, ...args: unknown[]): unknown {
+      const [event, request, socket] = args;
       if (event === 'upgrade') watchUpgrade(request as IncomingMessage, socket as Duplex);
-      return Reflect.apply(emit, this, given);
+      return Reflect.apply(emit, this, args);
     },
   });
 }
 
-if (isMainThread) watch();
+if (isMainThread) watchResponses();

@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import { text } from 'node:stream/consumers';
 import { after } from 'node:test';
 import type { Webhook, WebhookDelivery, WebhookDeliveryPage } from '../../contract/webhooks.ts';
-import { freePort } from './free-port.ts';
+import { claimFreePort } from './free-port.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
@@ -17,11 +17,11 @@ export interface ReceivedWebhook {
   readonly message: { readonly type: string; readonly timestamp: string; readonly data: Record<string, unknown> };
 }
 
-export type RequestHandler = (response: ServerResponse, received: ReceivedWebhook) => void;
+export type RequestHandler = (response: ServerResponse, receivedWebhook: ReceivedWebhook) => void;
 
 export class Receiver {
   readonly port: number;
-  readonly #received: ReceivedWebhook[] = [];
+  readonly #receivedWebhooks: ReceivedWebhook[] = [];
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #server: Server;
 
@@ -31,16 +31,16 @@ export class Receiver {
       const body = await text(request).catch(() => undefined);
       if (body === undefined) return void response.destroy(); // the sender was killed during its request
       const path = request.url ?? '';
-      const received = { path, headers: request.headers, body, message: JSON.parse(body) };
-      this.#received.push(received);
+      const receivedWebhook = { path, headers: request.headers, body, message: JSON.parse(body) };
+      this.#receivedWebhooks.push(receivedWebhook);
       const handler = this.#handlers.get(path) ?? (given => void given.writeHead(204).end());
-      handler(response, received);
+      handler(response, receivedWebhook);
     });
   }
 
   /** Opens a receiver that runs until the end of the test file. */
   static async open(): Promise<Receiver> {
-    const receiver = new Receiver(await freePort());
+    const receiver = new Receiver(await claimFreePort());
     await receiver.listen();
     after(() => receiver.stop());
     return receiver;
@@ -64,13 +64,13 @@ export class Receiver {
   }
 
   receivedAt(path: string): readonly ReceivedWebhook[] {
-    return this.#received.filter(received => received.path === path);
+    return this.#receivedWebhooks.filter(received => received.path === path);
   }
 
   /** Waits for this many requests to the path, and returns all of them. */
   async waitForCount(path: string, count: number): Promise<readonly ReceivedWebhook[]> {
-    const enough = (all: readonly ReceivedWebhook[]): boolean => all.length >= count;
-    return eventually(`${count} messages at ${path}`, () => this.receivedAt(path), enough);
+    const isEnough = (all: readonly ReceivedWebhook[]): boolean => all.length >= count;
+    return eventually(`${count} messages at ${path}`, () => this.receivedAt(path), isEnough);
   }
 
   async listen(): Promise<void> {
@@ -88,22 +88,22 @@ export const webhooksPath = (server: TestServer, rest = ''): string =>
   `/v1/applications/${server.applicationId}/webhooks${rest}`;
 
 export async function createWebhook(server: TestServer, key: string, body: object): Promise<Webhook> {
-  const made = await server.api<Webhook>('POST', webhooksPath(server), { key, body: { name: 'test', ...body } });
-  assert.equal(made.status, 201, made.text);
-  return made.body;
+  const response = await server.api<Webhook>('POST', webhooksPath(server), { key, body: { name: 'test', ...body } });
+  assert.equal(response.status, 201, response.text);
+  return response.body;
 }
 
-export async function deliveriesOf(server: TestServer, key: string, id: string): Promise<readonly WebhookDelivery[]> {
+export async function listDeliveries(server: TestServer, key: string, id: string): Promise<readonly WebhookDelivery[]> {
   const path = webhooksPath(server, `/${id}/deliveries?limit=100`);
-  const listed = await server.api<WebhookDeliveryPage>('GET', path, { key });
-  assert.equal(listed.status, 200, listed.text);
-  return listed.body.data;
+  const response = await server.api<WebhookDeliveryPage>('GET', path, { key });
+  assert.equal(response.status, 200, response.text);
+  return response.body.data;
 }
 
 export async function sendTestEvent(server: TestServer, key: string, id: string): Promise<WebhookDelivery> {
-  const sent = await server.api<WebhookDelivery>('POST', webhooksPath(server, `/${id}/test`), { key });
-  assert.equal(sent.status, 201, sent.text);
-  return sent.body;
+  const response = await server.api<WebhookDelivery>('POST', webhooksPath(server, `/${id}/test`), { key });
+  assert.equal(response.status, 201, response.text);
+  return response.body;
 }
 
 /** Waits until the delivery satisfies the condition, and returns it. */

@@ -2,10 +2,10 @@
 // the partial file, which is then renamed over the empty one.
 import { existsSync, readdirSync } from 'node:fs';
 
-const PARTIAL = '.crdownload';
+const PARTIAL_SUFFIX = '.crdownload';
 
 /** The names of the files. Chromium creates the folder with the first file. */
-export function wholeDownloads(folder: string): string[] {
+export function completeDownloads(folder: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names.filter(name => !name.endsWith(PARTIAL) && !names.includes(name + PARTIAL));
+  return names.filter(name => !name.endsWith(PARTIAL_SUFFIX) && !names.includes(name + PARTIAL_SUFFIX));
 }

@@ -26,7 +26,7 @@ export interface InvalidValue {
   /** The field, in the notation of error messages: `proxies[0].server`. */
   readonly path: string;
   /** The kind of error. */
-  readonly how: string;
+  readonly errorKind: string;
   /** The whole value, valid except for this field. */
   readonly value: unknown;
   /** Whether the only error is an unknown field. */
@@ -76,25 +76,26 @@ function validText({ format, pattern, minLength = 0 }: Shape): string {
 }
 
 function* invalidValuesOf(shape: Shape, path: string): Generator<InvalidValue> {
-  for (const [how, value] of ownInvalidValues(shape)) yield { path, how, value, isExtra: false };
+  for (const [errorKind, value] of ownInvalidValues(shape)) yield { path, errorKind, value, isExtra: false };
   for (const choice of shape.anyOf ?? [shape]) {
     if (choice.type === 'object' && choice.properties) yield* invalidFieldsOf(choice, path);
     if (choice.type === 'array' && choice.items)
-      for (const wrong of invalidValuesOf(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
+      for (const invalidValue of invalidValuesOf(choice.items, `${path}[0]`))
+        yield { ...invalidValue, value: [invalidValue.value] };
   }
 }
 
 function* invalidFieldsOf(shape: Shape, path: string): Generator<InvalidValue> {
   const { properties = {}, required = [] } = shape;
-  const all = Object(smallestValue(shape));
-  yield { path: join(path, EXTRA_FIELD), how: 'extra', value: { ...all, [EXTRA_FIELD]: 1 }, isExtra: true };
+  const fullValue = Object(smallestValue(shape));
+  yield { path: join(path, EXTRA_FIELD), errorKind: 'extra', value: { ...fullValue, [EXTRA_FIELD]: 1 }, isExtra: true };
   for (const name of required) {
-    const { [name]: _, ...rest } = all;
-    yield { path: join(path, name), how: 'missing', value: rest, isExtra: false };
+    const { [name]: _, ...rest } = fullValue;
+    yield { path: join(path, name), errorKind: 'missing', value: rest, isExtra: false };
   }
   for (const [name, inner] of Object.entries(properties))
-    for (const wrong of invalidValuesOf(inner, join(path, name)))
-      yield { ...wrong, value: { ...all, [name]: wrong.value } };
+    for (const invalidValue of invalidValuesOf(inner, join(path, name)))
+      yield { ...invalidValue, value: { ...fullValue, [name]: invalidValue.value } };
 }
 
 /** Yields values that may be invalid as a whole, not because of one of their fields. Valid values are dropped later. */

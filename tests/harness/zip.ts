@@ -19,45 +19,48 @@ export interface ZipEntry {
 const UTF8 = 0x800;
 
 export function zip(entries: readonly ZipEntry[]): Buffer {
-  const locals: Buffer[] = [];
-  const central: Buffer[] = [];
+  const localRecords: Buffer[] = [];
+  const centralRecords: Buffer[] = [];
   let at = 0;
   for (const entry of entries) {
-    const { local, record } = encodeEntry(entry, at);
-    locals.push(local);
-    central.push(record);
+    const { localRecord: local, centralRecord: record } = encodeEntry(entry, at);
+    localRecords.push(local);
+    centralRecords.push(record);
     at += local.length;
   }
-  const directory = Buffer.concat(central);
-  const end = Buffer.alloc(22);
-  end.writeUInt32LE(0x06054b50, 0);
-  end.writeUInt16LE(entries.length, 8);
-  end.writeUInt16LE(entries.length, 10);
-  end.writeUInt32LE(directory.length, 12);
-  end.writeUInt32LE(at, 16);
-  return Buffer.concat([...locals, directory, end]);
+  const directory = Buffer.concat(centralRecords);
+  const endRecord = Buffer.alloc(22);
+  endRecord.writeUInt32LE(0x06054b50, 0);
+  endRecord.writeUInt16LE(entries.length, 8);
+  endRecord.writeUInt16LE(entries.length, 10);
+  endRecord.writeUInt32LE(directory.length, 12);
+  endRecord.writeUInt32LE(at, 16);
+  return Buffer.concat([...localRecords, directory, endRecord]);
 }
 
-function encodeEntry(entry: ZipEntry, at: number): { local: Buffer; record: Buffer } {
+function encodeEntry(entry: ZipEntry, at: number): { localRecord: Buffer; centralRecord: Buffer } {
   const { method = 8, flags = UTF8, mode = 0o100644 } = entry;
   const name = Buffer.from(entry.name);
   const bytes = Buffer.from(entry.bytes ?? '');
-  const packed = method === 8 ? deflateRawSync(bytes) : bytes;
-  const common = Buffer.alloc(26);
-  common.writeUInt16LE(20, 0);
-  common.writeUInt16LE(flags, 2);
-  common.writeUInt16LE(method, 4);
-  common.writeUInt32LE(0x5a21, 8);
-  common.writeUInt32LE(entry.crc ?? crc32(bytes), 10);
-  common.writeUInt32LE(packed.length, 14);
-  common.writeUInt32LE(entry.size ?? bytes.length, 18);
-  common.writeUInt16LE(name.length, 22);
-  const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), common, name, packed]);
+  const compressedBytes = method === 8 ? deflateRawSync(bytes) : bytes;
+  const commonFields = Buffer.alloc(26);
+  commonFields.writeUInt16LE(20, 0);
+  commonFields.writeUInt16LE(flags, 2);
+  commonFields.writeUInt16LE(method, 4);
+  commonFields.writeUInt32LE(0x5a21, 8);
+  commonFields.writeUInt32LE(entry.crc ?? crc32(bytes), 10);
+  commonFields.writeUInt32LE(compressedBytes.length, 14);
+  commonFields.writeUInt32LE(entry.size ?? bytes.length, 18);
+  commonFields.writeUInt16LE(name.length, 22);
+  const localRecord = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), commonFields, name, compressedBytes]);
   const centralTail = Buffer.alloc(14);
   centralTail.writeUInt32LE((mode << 16) >>> 0, 6);
   centralTail.writeUInt32LE(at, 10);
   const madeBy = Buffer.from([20, 3]); // Unix
-  return { local, record: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, common, centralTail, name]) };
+  return {
+    localRecord,
+    centralRecord: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, commonFields, centralTail, name]),
+  };
 }
 
 /** Builds a .crx file of version 3, signed with this key. */
@@ -67,10 +70,10 @@ export function createCrx3(
 ): Buffer {
   const der = key.publicKey.export({ type: 'spki', format: 'der' });
   const signedData = field(1, createHash('sha256').update(der).digest().subarray(0, 16));
-  const text = Buffer.concat([Buffer.from('CRX3 SignedData\0'), uint32(signedData.length), signedData, archive]);
-  const proof = Buffer.concat([field(1, der), field(2, sign('sha256', text, key.privateKey))]);
+  const signedBytes = Buffer.concat([Buffer.from('CRX3 SignedData\0'), uint32(signedData.length), signedData, archive]);
+  const keyProof = Buffer.concat([field(1, der), field(2, sign('sha256', signedBytes, key.privateKey))]);
   const number = key.publicKey.asymmetricKeyType === 'ec' ? 3 : 2;
-  const header = Buffer.concat([field(number, proof), field(10_000, signedData)]);
+  const header = Buffer.concat([field(number, keyProof), field(10_000, signedData)]);
   return Buffer.concat([Buffer.from('Cr24'), uint32(3), uint32(header.length), header, archive]);
 }
 

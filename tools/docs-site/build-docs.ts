@@ -14,7 +14,7 @@ const SEARCHED_CHARACTERS_MAX = 600;
 
 interface Page {
   readonly entry: Entry;
-  readonly rendered: RenderedPage;
+  readonly renderedPage: RenderedPage;
 }
 
 export function buildDocs(outDir: string): void {
@@ -25,9 +25,9 @@ export function buildDocs(outDir: string): void {
   const pages = entries.flatMap(entry => {
     if (entry.file === undefined) return [];
     const text = readFileSync(join(ROOT, 'docs', entry.file), 'utf8');
-    return [{ entry, rendered: render(entry.file, text, file => addresses.get(file)) }];
+    return [{ entry, renderedPage: render(entry.file, text, file => addresses.get(file)) }];
   });
-  const titles = new Map(pages.map(({ entry, rendered }) => [entry.path, rendered.title]));
+  const titles = new Map(pages.map(({ entry, renderedPage: rendered }) => [entry.path, rendered.title]));
   const addAsset = (name: string, bytes: string): string => writeAsset(outDir, name, bytes);
   const frame: Frame = {
     version: about.version,
@@ -43,7 +43,7 @@ export function buildDocs(outDir: string): void {
       search: addAsset('search.json', JSON.stringify(pages.flatMap(searchEntriesOf))),
     },
   };
-  for (const { entry, rendered } of pages) {
+  for (const { entry, renderedPage: rendered } of pages) {
     const folder = join(outDir, entry.path);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
@@ -60,17 +60,17 @@ There is no page at this address. Search above, or begin at the [start of the do
 const readText = (path: string): string => readFileSync(path, 'utf8');
 
 /** The search index of one page: address, page title, heading and text of each section. */
-function searchEntriesOf({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
+function searchEntriesOf({ entry, renderedPage: rendered }: Page): Array<readonly [string, string, string, string]> {
   const address = entry.path === '' ? '/docs' : `/docs/${entry.path}`;
   const title = entry.title ?? rendered.title;
   return rendered.headings.map(heading => {
-    const words = rendered.texts.filter(one => one.heading === heading).map(one => one.text);
+    const sectionTexts = rendered.texts.filter(one => one.heading === heading).map(one => one.text);
     const hash = heading.level === 1 ? '' : `#${heading.id}`;
     return [
       `${address}${hash}`,
       title,
       heading.level === 1 ? '' : heading.text,
-      words.join(' ').slice(0, SEARCHED_CHARACTERS_MAX),
+      sectionTexts.join(' ').slice(0, SEARCHED_CHARACTERS_MAX),
     ];
   });
 }

@@ -3,7 +3,7 @@ const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, one => ENTITIES[one] ?? one);
 
-const SCRIPT = {
+const SCRIPT_TOKENS = {
   comment: /\/\/[^\n]*/,
   string: /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/,
   word: /\b(?:import|from|export|const|let|await|async|new|return|if|for|of|throw|try|finally|function|type|interface)\b/,
@@ -11,8 +11,8 @@ const SCRIPT = {
 };
 
 const LANGUAGES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
-  ts: SCRIPT,
-  js: SCRIPT,
+  ts: SCRIPT_TOKENS,
+  js: SCRIPT_TOKENS,
   json: { key: /"(?:[^"\\]|\\.)*"(?=\s*:)/, string: /"(?:[^"\\]|\\.)*"/, number: /\b(?:true|false|null|\d[\d.]*)\b/ },
   sh: { comment: /(?:^|(?<=\s))#[^\n]*/m, string: /'[^']*'|"(?:[^"\\]|\\.)*"/, word: /(?<=\s)-{1,2}[\w-]+/ },
   python: {
@@ -24,14 +24,14 @@ const LANGUAGES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
 };
 
 export function highlightCode(code: string, language: string): string {
-  const kinds = LANGUAGES[language === 'bash' ? 'sh' : language];
-  if (!kinds) return escapeHtml(code);
-  const names = Object.keys(kinds);
-  const pattern = new RegExp(names.map(name => `(?<${name}>${kinds[name]?.source})`).join('|'), 'gm');
+  const tokenPatterns = LANGUAGES[language === 'bash' ? 'sh' : language];
+  if (!tokenPatterns) return escapeHtml(code);
+  const tokenKinds = Object.keys(tokenPatterns);
+  const pattern = new RegExp(tokenKinds.map(name => `(?<${name}>${tokenPatterns[name]?.source})`).join('|'), 'gm');
   let out = '';
   let at = 0;
   for (const match of code.matchAll(pattern)) {
-    const kind = names.find(name => match.groups?.[name] !== undefined);
+    const kind = tokenKinds.find(name => match.groups?.[name] !== undefined);
     out += `${escapeHtml(code.slice(at, match.index))}<span class="${kind}">${escapeHtml(match[0])}</span>`;
     at = match.index + match[0].length;
   }

@@ -36,10 +36,10 @@ export function pageHtml(entry: Entry, { title, html, headings }: RenderedPage, 
 <ul id="found" role="listbox" aria-label="Found" hidden></ul>
 </search>
 <nav class="ways" aria-label="Elsewhere"><a href="/docs/api">API</a><a href="/console">Console</a></nav>
-<details class="menu"><summary>Menu</summary><nav aria-label="Pages">${contents(entry, frame)}</nav></details>
+<details class="menu"><summary>Menu</summary><nav aria-label="Pages">${siteNavigation(entry, frame)}</nav></details>
 </header>
 <div class="frame">
-<nav class="side" aria-label="Pages">${contents(entry, frame)}<p class="foot">Berth ${escapeHtml(version)}</p></nav>
+<nav class="side" aria-label="Pages">${siteNavigation(entry, frame)}<p class="foot">Berth ${escapeHtml(version)}</p></nav>
 <main id="main" tabindex="-1">
 <article>${html}</article>
 ${pageLinks(entry, frame)}
@@ -53,7 +53,7 @@ ${sectionHeadings.length > 1 ? tableOfContents(sectionHeadings) : '<div></div>'}
 
 const addressOf = ({ path }: Entry): string => (path === '' ? '/docs' : `/docs/${path}`);
 
-const contents = (current: Entry, { sections, titleOf }: Frame): string =>
+const siteNavigation = (current: Entry, { sections, titleOf }: Frame): string =>
   sections
     .map(({ name, entries }) => {
       const items = entries.map(entry => {

@@ -8,7 +8,7 @@ const SCRIPT = '<script>alert(1)</script>';
 const IMAGE = '<img/src=x/onerror=alert(1)>';
 
 /** A document with hostile markup in every place where an author can write text. */
-const HOSTILE = [
+const HOSTILE_DOCUMENT = [
   `# Title ${SCRIPT} ${IMAGE}`,
   `## Section ${SCRIPT} "><b id=x>`,
   '## Another section',
@@ -31,7 +31,7 @@ const frame: Frame = {
 test('markup in a document is shown as text, everywhere on its page', () => {
   const html = pageHtml(
     { path: 'hostile' },
-    render('hostile.md', HOSTILE, () => undefined),
+    render('hostile.md', HOSTILE_DOCUMENT, () => undefined),
     frame,
   );
   const { document } = parseHTML(html);
@@ -40,9 +40,9 @@ test('markup in a document is shown as text, everywhere on its page', () => {
     [...document.querySelectorAll('script')].map(({ outerHTML }) => outerHTML),
     ['<script type="module" src="/site.js" data-search="/search.json"></script>'],
   );
-  const names = elements.flatMap(({ attributes }) => [...attributes].map(({ name }) => name));
+  const attributeNames = elements.flatMap(({ attributes }) => [...attributes].map(({ name }) => name));
   assert.deepEqual(
-    names.filter(name => name.startsWith('on')),
+    attributeNames.filter(name => name.startsWith('on')),
     [],
   );
   const addresses = elements.flatMap(element => [element.getAttribute('href'), element.getAttribute('src')]);

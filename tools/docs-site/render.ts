@@ -95,7 +95,7 @@ function resolveLink(file: string, href: string, pageOf: PageOf): string | undef
   return hash === undefined || page === undefined ? page : `${page}#${hash}`;
 }
 
-const NAMES: Readonly<Record<string, string>> = {
+const LANGUAGE_NAMES: Readonly<Record<string, string>> = {
   sh: 'Shell',
   bash: 'Shell',
   ts: 'TypeScript',
@@ -106,6 +106,6 @@ const NAMES: Readonly<Record<string, string>> = {
 
 function codeBlock(code: string, info: string): string {
   const language = info.trim().split(/\s+/)[0] ?? '';
-  const name = NAMES[language] ?? (language || 'Text');
+  const name = LANGUAGE_NAMES[language] ?? (language || 'Text');
   return `<figure class="code"><figcaption><span>${escapeHtml(name)}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${highlightCode(code.trimEnd(), language)}</code></pre></figure>\n`;
 }

@@ -6,15 +6,15 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONSOLE_LINK_HOURS } from '../../contract/tokens.ts';
-import { inNamespace, type Member, makeNetwork } from './network.ts';
+import { commandInNamespace, type Member, makeNetwork } from './network.ts';
 import { Programs, type Variables } from './programs.ts';
 import { relay } from './relay.ts';
 import { startDatabase, startStore } from './shared-parts.ts';
 
-const HOSTS = Number(process.env.FLEET_HOSTS ?? 3);
-const SLOTS = process.env.FLEET_SLOTS ?? '3';
+const HOST_COUNT = Number(process.env.FLEET_HOSTS ?? 3);
+const SLOTS_PER_HOST = process.env.FLEET_SLOTS ?? '3';
 const PORT = Number(process.env.FLEET_PORT ?? 8080);
-const RELAY = join(import.meta.dirname, 'relay-program.ts');
+const RELAY_PROGRAM = join(import.meta.dirname, 'relay-program.ts');
 
 /**
  * Lines of the first host's greeting. The hints below these lines are not shown: they name commands that work only
@@ -45,8 +45,13 @@ const programs = new Programs({
 async function startHost({ namespace, address }: Member, env: Variables): Promise<void> {
   const dataDir = join(folder, namespace);
   mkdirSync(dataDir);
-  const settings = { BERTH_DATA_DIR: dataDir, BERTH_LISTEN: `${address}:8080`, BERTH_SLOTS: SLOTS, BERTH_WARM: '1' };
-  programs.run(namespace, inNamespace(namespace, [process.execPath, 'cli/berth.ts', 'serve']), {
+  const settings = {
+    BERTH_DATA_DIR: dataDir,
+    BERTH_LISTEN: `${address}:8080`,
+    BERTH_SLOTS: SLOTS_PER_HOST,
+    BERTH_WARM: '1',
+  };
+  programs.run(namespace, commandInNamespace(namespace, [process.execPath, 'cli/berth.ts', 'serve']), {
     ...sharedEnv,
     ...env,
     ...settings,
@@ -58,7 +63,7 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
 async function openAddress({ namespace }: Member, hosts: readonly Member[]): Promise<void> {
   const socket = join(folder, 'turns.sock');
   const addresses = hosts.map(({ address }) => `${address}:8080`);
-  const relayCommand = [process.execPath, RELAY, `${socket}=${addresses.join(',')}`];
+  const relayCommand = [process.execPath, RELAY_PROGRAM, `${socket}=${addresses.join(',')}`];
   programs.run('turns', ['nsenter', `--net=/run/netns/${namespace}`, ...relayCommand], sharedEnv);
   await programs.waitUntilReady('the proxy', () => existsSync(socket));
   await relay(`127.0.0.1:${PORT}`, [socket]);
@@ -76,9 +81,9 @@ function endFleet(remove: () => void): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const names = [...Array.from({ length: HOSTS }, (_, at) => `h${at + 1}`), 'db'];
+  const names = [...Array.from({ length: HOST_COUNT }, (_, at) => `h${at + 1}`), 'db'];
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
-  const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
+  const [hosts, database] = [members.slice(0, HOST_COUNT), members[HOST_COUNT]];
   const stop = (): void => void endFleet(remove).then(() => process.exit());
   // Not `once`: Ctrl-C arrives twice, from the terminal and from npm, which forwards it. The second signal must not
   // interrupt the removal.

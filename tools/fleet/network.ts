@@ -65,7 +65,7 @@ function addMember(bridge: string, port: string, namespace: string, address: str
  * Returns the command that runs `command` in a namespace. The names of network namespaces that `command` creates are
  * not visible outside.
  */
-export const inNamespace = (namespace: string, command: readonly string[]): string[] => [
+export const commandInNamespace = (namespace: string, command: readonly string[]): string[] => [
   ...['nsenter', `--net=/run/netns/${namespace}`, 'unshare', '--mount', '--propagation', 'private'],
   ...['sh', '-c', 'mount -t tmpfs -o mode=755,size=1m tmpfs /run/netns && exec "$@"', 'sh', ...command],
 ];

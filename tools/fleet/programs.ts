@@ -58,12 +58,12 @@ export class Programs {
     const at = this.#runningProcesses.indexOf(child);
     if (at < 0) return;
     this.#runningProcesses.splice(at, 1);
-    const ended = once(child, 'exit');
+    const exitEvent = once(child, 'exit');
     child.kill('SIGINT');
     const timeout = setTimeout(END_TIMEOUT_MS, 'late', { ref: false });
-    if ((await Promise.race([ended, timeout])) !== 'late') return;
+    if ((await Promise.race([exitEvent, timeout])) !== 'late') return;
     child.kill('SIGKILL');
-    await ended;
+    await exitEvent;
   }
 
   /** Kills all programs at once, when this process ends. */

@@ -16,19 +16,19 @@ test('a client that disconnects before the endpoint is connected leaves no conne
   endpoint.listen(0, '127.0.0.1');
   await once(endpoint, 'listening');
   const { port } = endpoint.address() as AddressInfo; // a listening TCP server has an address of this type
-  const { port: from, close } = await relay('127.0.0.1:0', [`127.0.0.1:${port}`]);
+  const { port: relayPort, close } = await relay('127.0.0.1:0', [`127.0.0.1:${port}`]);
   t.after(() => {
     close();
     endpoint.close();
     for (const socket of connections) socket.destroy();
   });
-  for (let clients = 0; clients < 20; clients++) {
-    const gone = connect(from, '127.0.0.1');
-    gone.once('connect', () => gone.resetAndDestroy());
-    await once(gone, 'close');
+  for (let clientIndex = 0; clientIndex < 20; clientIndex++) {
+    const earlyClient = connect(relayPort, '127.0.0.1');
+    earlyClient.once('connect', () => earlyClient.resetAndDestroy());
+    await once(earlyClient, 'close');
   }
   // The response of this client shows that the relay has accepted all earlier clients.
-  const client = connect(from, '127.0.0.1');
+  const client = connect(relayPort, '127.0.0.1');
   client.write('hello');
   assert.equal(String((await once(client, 'data'))[0]), 'hello');
   await eventually(

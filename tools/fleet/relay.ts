@@ -13,14 +13,14 @@ export interface Relay {
 export async function relay(from: string, to: readonly string[]): Promise<Relay> {
   const clients = new Set<Socket>();
   let nextIndex = 0;
-  const passOn = (client: Socket, triesLeft: number): void => {
+  const connectClient = (client: Socket, triesLeft: number): void => {
     const upstream = connect({ ...endpointOf(to[nextIndex++ % to.length] ?? ''), allowHalfOpen: true });
     const end = (): void => void upstream.destroy();
     client.once('close', end);
     const tryNext = (): void => {
       client.off('close', end);
       upstream.destroy();
-      if (triesLeft > 1 && !client.destroyed) passOn(client, triesLeft - 1);
+      if (triesLeft > 1 && !client.destroyed) connectClient(client, triesLeft - 1);
       else client.destroy();
     };
     upstream.once('error', tryNext);
@@ -37,7 +37,7 @@ export async function relay(from: string, to: readonly string[]): Promise<Relay>
     clients.add(client);
     client.once('close', () => clients.delete(client));
     client.on('error', () => client.destroy());
-    passOn(client, to.length);
+    connectClient(client, to.length);
   });
   server.listen(endpointOf(from));
   await once(server, 'listening');

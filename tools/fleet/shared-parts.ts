@@ -44,8 +44,8 @@ export async function startDatabase(
     'max_connections=100',
     'fsync=off',
   ];
-  const server = [join(binaries.folder, 'postgres'), '-D', dataFolder, ...settings.flatMap(one => ['-c', one])];
-  const command = ['nsenter', `--net=/run/netns/${namespace}`, ...as(server)];
+  const serverCommand = [join(binaries.folder, 'postgres'), '-D', dataFolder, ...settings.flatMap(one => ['-c', one])];
+  const command = ['nsenter', `--net=/run/netns/${namespace}`, ...as(serverCommand)];
   let postgresProcess: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     postgresProcess ??= programs.run('database', command, env);

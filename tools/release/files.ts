@@ -6,7 +6,7 @@ import { buildWeb } from '../build-web.ts';
 import { compileSource } from './compile.ts';
 import type { PackedFile } from './tarball.ts';
 
-const SOURCES = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
+const SOURCE_GLOBS = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
 const COPIED_FILES = [
   'contract/generated/openapi.yaml',
   'deploy/**/*',
@@ -18,11 +18,11 @@ const COPIED_FILES = [
 ];
 const PROGRAM = 'cli/berth.ts';
 /** Types and source maps: 40 MB that a program does not read. */
-const FOR_DEVELOPMENT = /\.(map|d\.[mc]?ts|tsbuildinfo)$/;
+const DEVELOPMENT_FILES = /\.(map|d\.[mc]?ts|tsbuildinfo)$/;
 
 /** Text of each TypeScript file, by its path. */
 export function readSources(root: string): Map<string, string> {
-  const paths = filesOf(root, SOURCES).filter(path => !/\.(test|d)\.ts$/.test(path));
+  const paths = filesOf(root, SOURCE_GLOBS).filter(path => !/\.(test|d)\.ts$/.test(path));
   return new Map(paths.map(path => [path, readFileSync(join(root, path), 'utf8')]));
 }
 
@@ -47,14 +47,16 @@ export async function filesOfRelease(
  */
 export function filesOfPackages(root: string, lock: string): Map<string, PackedFile> {
   const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };
-  const folders = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);
-  const paths = folders.flatMap(([folder]) => filesOfPackage(join(root, folder)).map(path => join(folder, path)));
+  const packageEntries = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);
+  const paths = packageEntries.flatMap(([folder]) =>
+    filesOfPackage(join(root, folder)).map(path => join(folder, path)),
+  );
   return new Map(paths.map(path => [path, readPackedFile(join(root, path))]));
 }
 
 /** The files of a package without its nested packages, which have their own entries in the lock file. */
 const filesOfPackage = (folder: string): string[] =>
-  filesOf(folder, ['**/*', '**/.*'], path => path === 'node_modules').filter(path => !FOR_DEVELOPMENT.test(path));
+  filesOf(folder, ['**/*', '**/.*'], path => path === 'node_modules').filter(path => !DEVELOPMENT_FILES.test(path));
 
 const readPackedFile = (path: string): PackedFile => ({
   bytes: readFileSync(path),

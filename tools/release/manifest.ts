@@ -41,11 +41,11 @@ export function pinnedDependencies(repository: Manifest, names: ReadonlySet<stri
 }
 
 /** We do not import `bufferutil`, but `ws` uses it if it is installed. */
-const USED_BY_DEPENDENCIES = ['bufferutil'];
+const INDIRECT_PACKAGES = ['bufferutil'];
 
 export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {
   const { name, version, description, license, engines, optionalDependencies } = repository;
-  const dependencies = pinnedDependencies(repository, new Set([...packagesOf(sources), ...USED_BY_DEPENDENCIES]));
+  const dependencies = pinnedDependencies(repository, new Set([...packagesOf(sources), ...INDIRECT_PACKAGES]));
   return {
     name,
     version,

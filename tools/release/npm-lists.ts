@@ -21,10 +21,10 @@ export const lockFor = (root: string, manifest: Manifest): string =>
  * contents, and its timestamp is the time of the commit.
  */
 export function billOfMaterials(root: string, manifest: Manifest, commit: Commit): string {
-  const printed = withPackageFolder(root, manifest, folder =>
+  const npmOutput = withPackageFolder(root, manifest, folder =>
     npm(folder, 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only', '--offline'),
   );
-  const list = JSON.parse(printed) as { serialNumber?: string; metadata: Record<string, unknown> };
+  const list = JSON.parse(npmOutput) as { serialNumber?: string; metadata: Record<string, unknown> };
   delete list.serialNumber;
   list.metadata.timestamp = commit.at.toISOString();
   list.metadata.properties = [{ name: 'commit', value: commit.id }];

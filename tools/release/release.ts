@@ -14,7 +14,7 @@ import { commitOf } from './commit.ts';
 import { filesOfPackages, filesOfRelease, readSources } from './files.ts';
 import { type Manifest, manifestOf, packagesOf, pinnedDependencies } from './manifest.ts';
 import { billOfMaterials, lockFor } from './npm-lists.ts';
-import { tarball } from './tarball.ts';
+import { createTarball } from './tarball.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PARTS_FILE = 'parts.cdx.json';
@@ -25,7 +25,7 @@ async function release(folder: string): Promise<string> {
   const commit = commitOf(ROOT);
   const sources = readSources(ROOT);
   const manifest = manifestOf(repository, sources.values(), commit.id);
-  const billText = billOfMaterials(ROOT, withConsole(repository, manifest), commit);
+  const billText = billOfMaterials(ROOT, addConsoleDependencies(repository, manifest), commit);
   const files = await filesOfRelease(ROOT, sources);
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repository.version, commit.at) });
@@ -36,21 +36,21 @@ async function release(folder: string): Promise<string> {
   files.set(PARTS_FILE, { bytes: billText });
 
   const name = `${manifest.name}-${manifest.version}`;
-  const artifacts = new Map([
-    [`${name}.tgz`, await tarball(files, commit.at)],
+  const releaseFiles = new Map([
+    [`${name}.tgz`, await createTarball(files, commit.at)],
     [`${name}.cdx.json`, Buffer.from(billText)],
   ]);
   mkdirSync(folder, { recursive: true });
-  for (const [file, bytes] of artifacts) writeFileSync(join(folder, file), bytes);
+  for (const [file, bytes] of releaseFiles) writeFileSync(join(folder, file), bytes);
   writeFileSync(
     join(folder, 'SHA256SUMS'),
-    [...artifacts].map(([file, bytes]) => `${sha256(bytes)}  ${file}\n`).join(''),
+    [...releaseFiles].map(([file, bytes]) => `${sha256(bytes)}  ${file}\n`).join(''),
   );
   return join(folder, `${name}.tgz`);
 }
 
 /** Adds the packages that are built into the console, which are parts of the release too. */
-function withConsole(repository: Manifest, manifest: Manifest): Manifest {
+function addConsoleDependencies(repository: Manifest, manifest: Manifest): Manifest {
   const texts = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
     .filter(path => !path.endsWith('.test.ts'))
     .map(path => readFileSync(join(ROOT, path), 'utf8'));

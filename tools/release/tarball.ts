@@ -12,12 +12,12 @@ export interface PackedFile {
 /** The top-level folder that npm requires in a tarball, and removes when it unpacks the tarball. */
 const TOP_FOLDER = 'package';
 
-export async function tarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {
+export async function createTarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {
   const tar = pack();
-  const zipped = buffer(tar.pipe(createGzip({ level: 9 })));
+  const archive = buffer(tar.pipe(createGzip({ level: 9 })));
   const sortedFiles = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   for (const [path, { bytes, isProgram }] of sortedFiles)
     tar.entry({ name: `${TOP_FOLDER}/${path}`, mode: isProgram ? 0o755 : 0o644, mtime: at, uid: 0, gid: 0 }, bytes);
   tar.finalize();
-  return zipped;
+  return archive;
 }

@@ -64,7 +64,7 @@ const DELIVERIES_EVERY_MS = 3_000;
 const ENTRIES_PER_PAGE = 50;
 
 /** The paging options for a list with a cursor. */
-const PAGED = {
+const PAGING_OPTIONS = {
   initialPageParam: '',
   getNextPageParam: ({ nextCursor }: { readonly nextCursor?: string }) => nextCursor,
 };
@@ -72,7 +72,7 @@ const pageOf = (limit: number, cursor: string) => ({ limit, ...(cursor === '' ? 
 
 export const membersQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['members', app],
     queryFn: ({ signal, pageParam }) =>
       call('listMembers', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
@@ -80,7 +80,7 @@ export const membersQuery = (app: string) =>
 
 export const invitationsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['invitations', app],
     queryFn: ({ signal, pageParam }) =>
       call('listInvitations', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
@@ -88,7 +88,7 @@ export const invitationsQuery = (app: string) =>
 
 export const storedCredentialsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['credentials', app],
     queryFn: ({ signal, pageParam }) =>
       call('listStoredCredentials', { params: { appId: app }, query: pageOf(CREDENTIALS_PER_PAGE, pageParam), signal }),
@@ -97,7 +97,7 @@ export const storedCredentialsQuery = (app: string) =>
 /** Polled, because a webhook can begin to fail, or be disabled, at any time. */
 export const webhooksQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['webhooks', app],
     queryFn: ({ signal, pageParam }) =>
       call('listWebhooks', { params: { appId: app }, query: pageOf(WEBHOOKS_PER_PAGE, pageParam), signal }),
@@ -107,7 +107,7 @@ export const webhooksQuery = (app: string) =>
 /** Polled, because deliveries change without a request from this page. */
 export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['webhooks', app, webhookId, 'deliveries'],
     queryFn: ({ signal, pageParam }) =>
       call('listWebhookDeliveries', {
@@ -120,7 +120,7 @@ export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
 
 export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cursor'>) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['audit', app, filters],
     queryFn: ({ signal, pageParam }) =>
       call('listAuditEntries', {
@@ -138,7 +138,7 @@ const OPERATIONS_PER_PAGE = 100;
 /** Polled, because agents call operations at any time. */
 export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'>) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['invocations', app, filters],
     queryFn: ({ signal, pageParam }) =>
       call('listApplicationInvocations', {
@@ -175,7 +175,7 @@ export const waitingQuery = (app: string) =>
 
 export const actionsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['inbox', app, 'actions'],
     queryFn: ({ signal, pageParam }) =>
       call('listApplicationActions', {
@@ -187,7 +187,7 @@ export const actionsQuery = (app: string) =>
 
 export const handoffsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['inbox', app, 'handoffs'],
     queryFn: ({ signal, pageParam }) =>
       call('listHandoffs', { params: { appId: app }, query: pageOf(HISTORY_PER_PAGE, pageParam), signal }),
@@ -236,7 +236,7 @@ export const creditQuery = (app: string) =>
 
 export const creditEntriesQuery = (app: string, filters: Omit<CreditEntryQuery, 'limit' | 'cursor'>) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['credit', app, 'entries', filters],
     queryFn: ({ signal, pageParam }) =>
       call('listCreditEntries', {
@@ -259,7 +259,7 @@ export const quoteQuery = (app: string) =>
 /** Polled, because the operator confirms payments. */
 export const checkoutsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['top-ups', app, 'orders'],
     queryFn: ({ signal, pageParam }) =>
       call('listCheckouts', { query: { applicationId: app, ...pageOf(CHECKOUTS_PER_PAGE, pageParam) }, signal }),
@@ -287,7 +287,7 @@ export const operationNamesQuery = (app: string) =>
 /** Built-in operations and those of the application, with their newest revisions. */
 export const operationsQuery = (app: string) =>
   infiniteQueryOptions({
-    ...PAGED,
+    ...PAGING_OPTIONS,
     queryKey: ['operations', app, 'list'],
     queryFn: ({ signal, pageParam }) =>
       call('listConfiguredOperations', {

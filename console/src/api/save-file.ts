@@ -11,15 +11,15 @@ export async function saveHar(app: string, id: string): Promise<void> {
 /** Saves all entries of the log, one JSON object per line. */
 export async function saveLog(app: string, id: string): Promise<void> {
   const lines: string[] = [];
-  let after: string | undefined;
+  let cursor: string | undefined;
   for (;;) {
-    const query = after === undefined ? {} : { after };
+    const query = cursor === undefined ? {} : { after: cursor };
     const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query });
     const entries: readonly SessionLog[] = body ?? [];
     for (const entry of entries) lines.push(`${JSON.stringify(entry)}\n`);
     const next = headers.get('x-next-after') ?? undefined;
-    if (entries.length === 0 || next === undefined || next === after) break;
-    after = next;
+    if (entries.length === 0 || next === undefined || next === cursor) break;
+    cursor = next;
   }
   saveBlob(new Blob(lines, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }

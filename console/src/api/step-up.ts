@@ -15,10 +15,10 @@ export function onStepUp(listener: () => void): () => void {
 
 /** Asks for the proof. Resolves when the person has given it, and rejects when the person closes the dialog. */
 export function stepUp(): Promise<void> {
-  const pending = pendingStepUp ?? Promise.withResolvers<void>();
-  pendingStepUp = pending;
+  const currentStepUp = pendingStepUp ?? Promise.withResolvers<void>();
+  pendingStepUp = currentStepUp;
   notify();
-  return pending.promise;
+  return currentStepUp.promise;
 }
 
 /** Called when the dialog is closed, with or without the proof. */

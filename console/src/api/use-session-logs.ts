@@ -16,7 +16,7 @@ export interface SessionLogs {
 }
 
 interface CachedLogs extends SessionLogs {
-  readonly after?: string;
+  readonly cursor?: string;
 }
 
 export function useSessionLogs(app: string, id: string, isOpen: boolean) {
@@ -28,7 +28,7 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
       for (let hasMore = true; hasMore && loadedLogs.logs.length < LOGS_SHOWN_MAX; ) {
         const nextLogs = await readNext(app, id, loadedLogs, signal);
         // While the session is running, one list page is read per poll. The next poll reads the entries that follow.
-        hasMore = !isOpen && nextLogs.after !== loadedLogs.after;
+        hasMore = !isOpen && nextLogs.cursor !== loadedLogs.cursor;
         loadedLogs = nextLogs;
       }
       return loadedLogs;
@@ -48,13 +48,13 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
 
 /** Reads the next entries of the log, and returns the previous entries together with the new ones. */
 async function readNext(app: string, id: string, previousLogs: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
-  const query = previousLogs.after === undefined ? {} : { after: previousLogs.after };
+  const query = previousLogs.cursor === undefined ? {} : { after: previousLogs.cursor };
   const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
-  const after = headers.get('x-next-after') ?? previousLogs.after;
+  const cursor = headers.get('x-next-after') ?? previousLogs.cursor;
   const loggingHeader = headers.get('x-logging');
   return {
     logs: [...previousLogs.logs, ...(body ?? [])],
-    ...(after === undefined ? {} : { after }),
+    ...(cursor === undefined ? {} : { cursor }),
     ...(loggingHeader ? { emptyReason: loggingHeader } : {}),
   };
 }

@@ -20,13 +20,15 @@ test('consoleLines converts a console call to a line with its values and its sou
 });
 
 test('consoleLines converts exceptions and browser messages to lines', () => {
-  const thrown = lineOf('Runtime.exceptionThrown', {
+  const exceptionLine = lineOf('Runtime.exceptionThrown', {
     exceptionDetails: { text: 'Uncaught', exception: { description: 'Error: broken' } },
   });
-  assert.deepEqual([thrown?.level, thrown?.message], ['error', 'Error: broken']);
-  const remark = lineOf('Log.entryAdded', { entry: { level: 'error', text: 'Failed to load', url: 'http://a.test/' } });
+  assert.deepEqual([exceptionLine?.level, exceptionLine?.message], ['error', 'Error: broken']);
+  const browserLine = lineOf('Log.entryAdded', {
+    entry: { level: 'error', text: 'Failed to load', url: 'http://a.test/' },
+  });
   assert.deepEqual(
-    [remark?.level, remark?.message, remark?.sourcePosition],
+    [browserLine?.level, browserLine?.message, browserLine?.sourcePosition],
     ['error', 'Failed to load', 'http://a.test/'],
   );
 });

@@ -283,14 +283,14 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
 
 function Sessions() {
   const { data, error, refetch } = useQuery(signedInSessionsQuery);
-  const endOthers = useMutation({ mutationFn: () => call('endOtherSessions', {}), onSuccess: () => refetch() });
+  const endOtherSessions = useMutation({ mutationFn: () => call('endOtherSessions', {}), onSuccess: () => refetch() });
   const sessions = data?.data ?? [];
   return (
     <Panel
       title="Signed in"
       actions={
         sessions.length > 1 && (
-          <Button look="quiet" busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
+          <Button look="quiet" busy={endOtherSessions.isPending} onClick={() => endOtherSessions.mutate()}>
             Sign out everywhere else
           </Button>
         )

@@ -9,7 +9,7 @@ import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
-import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
+import { earliestTimeOf, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 /** Actions within an application. Entries about people and about the installation are not shown here. */
@@ -39,8 +39,12 @@ export function readAuditFilters(search: Record<string, unknown>): AuditFilters 
 
 export function AuditPage({ app, filters }: { readonly app: string; readonly filters: AuditFilters }) {
   const { action, actor, since } = filters;
-  const after = since && createdAfter(since, Date.now());
-  const queryFilters = { ...(action ? { action } : {}), ...(actor ? { actor } : {}), ...(after ? { after } : {}) };
+  const afterTime = since && earliestTimeOf(since, Date.now());
+  const queryFilters = {
+    ...(action ? { action } : {}),
+    ...(actor ? { actor } : {}),
+    ...(afterTime ? { after: afterTime } : {}),
+  };
   const list = useInfiniteQuery(auditQuery(app, queryFilters));
   const { data, error, refetch } = list;
   const navigate = useNavigate();

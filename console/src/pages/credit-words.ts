@@ -1,7 +1,7 @@
 // Labels for the credit page (entries, orders, prices, days), and the view and the queries that its address selects.
 import type { CreditEntry, CreditUsageQuery, UsageGrouping } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
-import { createdAfter, readFilters, type Since } from './session-filters.ts';
+import { earliestTimeOf, readFilters, type Since } from './session-filters.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -66,7 +66,7 @@ export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs:
 
 export const entryQueryOf = ({ type, since }: CreditView, nowMs: number) => ({
   ...(type ? { type } : {}),
-  ...(since ? { after: createdAfter(since, nowMs) } : {}),
+  ...(since ? { after: earliestTimeOf(since, nowMs) } : {}),
 });
 
 /** For example, `€45.00`. Amounts are in the smallest unit of the currency. */

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { filesIn } from './invocation-files.ts';
 
 const FILE = { downloadUrl: 'https://berth.example/f', mimeType: 'image/png', size: 3, checksum: 'ff' };
-const SHOWN = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 };
+const SHOWN_FILE = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 };
 
 test('filesIn returns one or several files of an output and ignores invalid entries', () => {
-  assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN]);
-  assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN, SHOWN]);
-  assert.deepEqual(filesIn({ artifacts: [FILE], downloads: [FILE] }), [SHOWN, SHOWN]);
+  assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN_FILE]);
+  assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN_FILE, SHOWN_FILE]);
+  assert.deepEqual(filesIn({ artifacts: [FILE], downloads: [FILE] }), [SHOWN_FILE, SHOWN_FILE]);
   for (const output of [undefined, {}, { artifact: 'x' }, { artifact: { ...FILE, size: '3' } }])
     assert.deepEqual(filesIn(output), []);
 });

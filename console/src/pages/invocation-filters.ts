@@ -1,6 +1,6 @@
 // Filters of the list of invocations: as written in the address of the page, and as accepted by the API.
 import type { ApplicationInvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
-import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
+import { earliestTimeOf, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 
 export const STATUS_WORDS = {
   running: { word: 'Running', dot: 'bg-accent', ink: 'text-accent' },
@@ -46,5 +46,5 @@ export const invocationQueryOf = (
   ...(state ? { status: state } : {}),
   ...(operation ? { operationId: operation } : {}),
   ...(key ? { keyId: key } : {}),
-  ...(since ? { after: createdAfter(since, nowMs) } : {}),
+  ...(since ? { after: earliestTimeOf(since, nowMs) } : {}),
 });

@@ -15,13 +15,19 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
           name="Started"
           dot="bg-line-strong"
           time={startedAt}
-          after={elapsedWords(createdAt, startedAt)}
+          elapsedText={elapsedWords(createdAt, startedAt)}
           hasNext
           more={attempts > 1 ? `${attempts} attempts` : undefined}
         />
       )}
       {endedAt ? (
-        <Step name={word} dot={dot} ink={ink} time={endedAt} after={elapsedWords(startedAt ?? createdAt, endedAt)}>
+        <Step
+          name={word}
+          dot={dot}
+          ink={ink}
+          time={endedAt}
+          elapsedText={elapsedWords(startedAt ?? createdAt, endedAt)}
+        >
           {error && (
             <div className="mt-1 text-xs leading-relaxed break-words">
               <p>
@@ -53,7 +59,7 @@ const Step = ({
   dot,
   ink = '',
   time,
-  after,
+  elapsedText,
   more,
   hasNext = false,
   children,
@@ -62,7 +68,7 @@ const Step = ({
   readonly dot: string;
   readonly ink?: string;
   readonly time: string;
-  readonly after?: string;
+  readonly elapsedText?: string;
   readonly more?: string | undefined;
   readonly hasNext?: boolean;
   readonly children?: React.ReactNode;
@@ -75,7 +81,7 @@ const Step = ({
     <div className={hasNext ? 'pb-4' : ''}>
       <p className="flex items-baseline justify-between gap-3 text-sm">
         <span className={`font-medium ${ink}`}>{name}</span>
-        {after !== undefined && <span className="text-xs text-soft tabular-nums">after {after}</span>}
+        {elapsedText !== undefined && <span className="text-xs text-soft tabular-nums">after {elapsedText}</span>}
       </p>
       <p className="text-xs text-soft">
         <TimeText time={time} />

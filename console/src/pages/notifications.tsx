@@ -28,10 +28,10 @@ export function Notifications() {
   const { mails, mutedApplications, email } = data;
   const ownApplications = applications?.data ?? [];
   const mute = (id: string, isMuted: boolean): void => {
-    const others = mutedApplications.filter(
+    const otherMutedIds = mutedApplications.filter(
       one => one !== id && ownApplications.some(application => application.id === one),
     );
-    change.mutate({ mutedApplications: isMuted ? [...others, id] : others });
+    change.mutate({ mutedApplications: isMuted ? [...otherMutedIds, id] : otherMutedIds });
   };
   return (
     <Panel title="E-mail notifications">

@@ -17,13 +17,13 @@ const OPERATION = {
   ...{ display: { summary: 'Cancel {{input.orderId}}' }, examples: [{ input: { orderId: 'A-1' } }] },
 } satisfies ConfiguredOperation as ConfiguredOperation;
 
-const BROWSER = {
+const BROWSER_OPERATION = {
   ...OPERATION,
   kind: 'browser',
   binding: { url: 'https://shop.example', steps: [{ do: 'click', selector: '#a' }], allowedDomains: ['shop.example'] },
 } as ConfiguredOperation;
 
-for (const operation of [OPERATION, BROWSER])
+for (const operation of [OPERATION, BROWSER_OPERATION])
   test(`draftOf and requestOf convert an operation to a form draft and back without loss: ${operation.kind}`, () => {
     const { id: _, status: __, revision: ___, digest: ____, ...content } = operation;
     assert.deepEqual(requestOf(draftOf(operation)), content);
@@ -58,13 +58,13 @@ test('problemsOf assigns API errors to their form fields and to lines within JSO
   assert.equal(at('timeoutMs')?.field, 'seconds');
   assert.equal(at('display.summary')?.field, 'settings');
   assert.deepEqual(at('something'), { message: 'something is wrong' });
-  const schema = at('inputSchema.properties.orderId.type');
-  assert.equal(schema?.message, 'Line 5: properties.orderId.type is wrong');
-  assert.ok(draft.inputSchema.slice(schema?.offset).startsWith('"string"'));
-  const example = at('examples[0].input.orderId');
-  assert.ok(draft.examples.slice(example?.offset).startsWith('"A-1"'));
-  const steps = draftOf(BROWSER);
-  const [step] = problemsOf([{ path: 'binding.steps.0.selector', message: 'is wrong' }], steps);
+  const schemaProblem = at('inputSchema.properties.orderId.type');
+  assert.equal(schemaProblem?.message, 'Line 5: properties.orderId.type is wrong');
+  assert.ok(draft.inputSchema.slice(schemaProblem?.offset).startsWith('"string"'));
+  const exampleProblem = at('examples[0].input.orderId');
+  assert.ok(draft.examples.slice(exampleProblem?.offset).startsWith('"A-1"'));
+  const browserDraft = draftOf(BROWSER_OPERATION);
+  const [step] = problemsOf([{ path: 'binding.steps.0.selector', message: 'is wrong' }], browserDraft);
   assert.equal(step?.field, 'steps');
-  assert.ok(steps.steps.slice(step?.offset).startsWith('"#a"'));
+  assert.ok(browserDraft.steps.slice(step?.offset).startsWith('"#a"'));
 });

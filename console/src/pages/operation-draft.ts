@@ -108,7 +108,7 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
   const inputSchema = reader.object('inputSchema') ?? {};
   const outputSchema = reader.object('outputSchema');
   const examples = reader.list('examples');
-  const binding = kind === 'http' ? httpBinding(draft, reader) : browserBinding(draft, reader);
+  const binding = kind === 'http' ? readHttpBinding(draft, reader) : readBrowserBinding(draft, reader);
   const settings = reader.object('settings');
   reader.assertNoProblems();
   return {
@@ -123,7 +123,7 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
   } as ConfigureOperation; // The API validates the whole request.
 }
 
-function httpBinding(draft: OperationDraft, reader: Reader): object {
+function readHttpBinding(draft: OperationDraft, reader: Reader): object {
   const { method, url, credentialId, as, header, bodyFrom, idempotencyHeader } = draft;
   return {
     ...reader.object('call'),
@@ -134,7 +134,7 @@ function httpBinding(draft: OperationDraft, reader: Reader): object {
   };
 }
 
-const browserBinding = ({ url }: OperationDraft, reader: Reader): object => ({
+const readBrowserBinding = ({ url }: OperationDraft, reader: Reader): object => ({
   ...reader.object('call'),
   ...(url.trim() === '' ? {} : { url: url.trim() }),
   steps: reader.list('steps') ?? [],

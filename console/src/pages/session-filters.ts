@@ -64,7 +64,7 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
 }
 
 /** Returns the earliest creation time, rounded to minutes, so that the query for the same filters rarely changes. */
-export const createdAfter = (since: Since, nowMs: number): string =>
+export const earliestTimeOf = (since: Since, nowMs: number): string =>
   new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
 
 /** Returns the query for the API. */
@@ -76,7 +76,7 @@ export function listQuery({ show = 'all', find = '', reason, key, since, lasted 
     ...(q ? { q } : {}),
     ...(reason ? { endReason: reason } : {}),
     ...(key ? { keyId: key } : {}),
-    ...(since ? { createdAfter: createdAfter(since, nowMs) } : {}),
+    ...(since ? { createdAfter: earliestTimeOf(since, nowMs) } : {}),
     ...(lasted ? DURATION_FILTERS[lasted].query : {}),
   };
 }

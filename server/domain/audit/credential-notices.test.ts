@@ -16,19 +16,19 @@ test('records the refusal of a key at most once a minute, separately for each ke
     clock,
     log: silentLog,
   });
-  const refuse = (id: string): void =>
+  const recordRefusal = (id: string): void =>
     notices.recordRefusedAddress({ applicationId: 'app' as ApplicationId, keyId: id as KeyId }, { ip: '::1' });
-  for (const id of ['one', 'one', 'other', 'one']) refuse(id);
+  for (const id of ['one', 'one', 'other', 'one']) recordRefusal(id);
   assert.deepEqual(
     events.map(({ target }) => target?.id),
     ['one', 'other'],
   );
   assert.equal(events[0]?.ip, '::1');
   time.ms = 59_999;
-  refuse('one');
+  recordRefusal('one');
   assert.equal(events.length, 2);
   time.ms = 60_000;
-  refuse('one');
+  recordRefusal('one');
   assert.equal(events.length, 3);
 });
 

@@ -44,7 +44,7 @@ async function createAuditLog() {
   };
   const sealer = new Sealer({ store, keys, heads, clock, log: silentLog });
   const add = (times: number): void => {
-    for (let added = 0; added < times; added += 1)
+    for (let addedCount = 0; addedCount < times; addedCount += 1)
       entries.push({
         ...{
           id: newId<AuditId>(time.now),
@@ -116,7 +116,7 @@ test('verifies the audit log if only entries older than 400 days were removed', 
 
 test('does not update the audit-heads file while a seal is missing', async () => {
   const { add, sealer, verdict, seals, heads } = await createAuditLog();
-  for (let times = 0; times < 3; times += 1) {
+  for (let round = 0; round < 3; round += 1) {
     add(1);
     await sealer.seal();
   }

@@ -90,7 +90,7 @@ class ChainCheck {
     }
     const lastSealNumber = this.#previousSeal?.number ?? 0;
     if (this.#head && this.#head.number > lastSealNumber) return this.#report('seal', lastSealNumber + 1, 'missing');
-    await this.#checkUnsealed();
+    await this.#checkUnsealedEntries();
   }
 
   async #checkSeal(seal: SealRow): Promise<boolean> {
@@ -147,7 +147,7 @@ class ChainCheck {
   }
 
   /** Checks that the entries without a seal have no gaps in their numbers. */
-  async #checkUnsealed(): Promise<void> {
+  async #checkUnsealedEntries(): Promise<void> {
     let number = this.#previousSeal?.lastNumber ?? 0;
     for (;;) {
       const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_PER_QUERY);

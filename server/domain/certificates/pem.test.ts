@@ -6,10 +6,10 @@ import { isFault } from '../../kit/fault.ts';
 import { readCertificates } from './pem.ts';
 
 const root = makeAuthority('Example Root');
-const other = makeAuthority('Other Root');
+const otherRoot = makeAuthority('Other Root');
 const leaf = root.issue('a.test', { from: -9, to: -2 });
 
-const refuses = (text: string | Buffer, words: RegExp): void =>
+const assertRefused = (text: string | Buffer, words: RegExp): void =>
   assert.throws(
     () => readCertificates(Buffer.from(text)),
     error => isFault(error, 'invalid_file') && words.test(error.message),
@@ -33,40 +33,40 @@ test('reads a certificate in DER form', () => {
 });
 
 test('reads several certificates in file order, without duplicates', () => {
-  const found = readCertificates(Buffer.from(root.pem + leaf.cert + other.pem + root.pem));
+  const certificates = readCertificates(Buffer.from(root.pem + leaf.cert + otherRoot.pem + root.pem));
   assert.deepEqual(
-    found.map(({ subject, isAuthority }) => [subject, isAuthority]),
+    certificates.map(({ subject, isAuthority }) => [subject, isAuthority]),
     [
       ['CN=Example Root', true],
       ['CN=a.test', false],
       ['CN=Other Root', true],
     ],
   );
-  assert.ok(found[1] && found[1].notAfter < new Date());
+  assert.ok(certificates[1] && certificates[1].notAfter < new Date());
 });
 
 test('refuses a file that contains a private key, regardless of the label of the key', () => {
-  refuses(root.pem + leaf.key, /private key/);
-  refuses(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
-  refuses(`${root.pem}-----begin rsa private key-----`, /private key/);
+  assertRefused(root.pem + leaf.key, /private key/);
+  assertRefused(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
+  assertRefused(`${root.pem}-----begin rsa private key-----`, /private key/);
 });
 
 test('refuses a file that is not a certificate, and reports the reason', () => {
-  refuses('', /no certificate.*BEGIN CERTIFICATE/);
-  refuses(root.der.subarray(0, -5), /no certificate.*DER/);
-  refuses(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
-  refuses('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is not a valid certificate/);
-  refuses(root.pem.slice(0, -30), /no certificate/);
+  assertRefused('', /no certificate.*BEGIN CERTIFICATE/);
+  assertRefused(root.der.subarray(0, -5), /no certificate.*DER/);
+  assertRefused(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
+  assertRefused('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is not a valid certificate/);
+  assertRefused(root.pem.slice(0, -30), /no certificate/);
 });
 
 test('takes linear time to refuse a file that contains nothing but BEGIN lines', () => {
-  const cpuMsOf = (bytes: number): number => {
-    const before = process.cpuUsage();
-    refuses('-----BEGIN CERTIFICATE-----\n'.repeat(bytes / 28), /no certificate/);
-    const { user, system } = process.cpuUsage(before);
+  const measureCpuMs = (bytes: number): number => {
+    const cpuBefore = process.cpuUsage();
+    assertRefused('-----BEGIN CERTIFICATE-----\n'.repeat(bytes / 28), /no certificate/);
+    const { user, system } = process.cpuUsage(cpuBefore);
     return (user + system) / 1000;
   };
-  cpuMsOf(100_000);
-  const [short, long] = [cpuMsOf(100_000), cpuMsOf(1_000_000)];
+  measureCpuMs(100_000);
+  const [short, long] = [measureCpuMs(100_000), measureCpuMs(1_000_000)];
   assert.ok(long < 40 * short + 200, `${short} ms of CPU for a tenth, ${long} ms for the whole`);
 });

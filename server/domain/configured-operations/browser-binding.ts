@@ -85,9 +85,9 @@ export function bindSteps({ url, steps }: BrowserBinding, input: JsonObject): Bo
 }
 
 function addressOf(template: string, input: JsonObject): string {
-  const expanded = expand(template, name => toPlainText(memberOf(input, name)), []);
-  if ('url' in expanded) return expanded.url;
-  const { variable, problem } = expanded;
+  const expansion = expand(template, name => toPlainText(memberOf(input, name)), []);
+  if ('url' in expansion) return expansion.url;
+  const { variable, problem } = expansion;
   throw invalidRequest([{ path: variable === undefined ? 'input' : `input.${variable}`, message: problem }]);
 }
 

@@ -14,7 +14,7 @@ const definitionWith = (text: string): ConfigureOperation => ({
 });
 
 it('limits the size of a definition in bytes, whatever its characters', () => {
-  const chars = 150_000;
-  assert.doesNotThrow(() => definitionOf(definitionWith('x'.repeat(chars))));
-  assert.throws(() => definitionOf(definitionWith('天'.repeat(chars))), /larger than 256 KiB/);
+  const charCount = 150_000;
+  assert.doesNotThrow(() => definitionOf(definitionWith('x'.repeat(charCount))));
+  assert.throws(() => definitionOf(definitionWith('天'.repeat(charCount))), /larger than 256 KiB/);
 });

@@ -45,8 +45,8 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
     'berth-invocation-id': invocationId,
   };
   const values = { ...addedHeaders, '@method': method, '@target-uri': targetUri(url) };
-  const created = Math.floor(at.getTime() / 1000);
-  const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${SIGNATURE_TAG}"`;
+  const createdSeconds = Math.floor(at.getTime() / 1000);
+  const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${createdSeconds};keyid="${signer.kid}";alg="ed25519";tag="${SIGNATURE_TAG}"`;
   const signatureBase = [
     ...SIGNED_COMPONENTS.map(name => `"${name}": ${values[name]}`),
     `"@signature-params": ${parameters}`,

@@ -51,10 +51,10 @@ test('a value cannot change the host or add a path segment', () => {
     'ü',
   ];
   for (const value of values) {
-    const expanded = expand(template, () => value, [['more', value]]);
-    if (!('url' in expanded)) return assert.fail(expanded.problem);
-    const url = new URL(expanded.url);
-    assert.equal(url.href, expanded.url);
+    const expansion = expand(template, () => value, [['more', value]]);
+    if (!('url' in expansion)) return assert.fail(expansion.problem);
+    const url = new URL(expansion.url);
+    assert.equal(url.href, expansion.url);
     assert.deepEqual([url.origin, url.pathname.split('/').length, url.hash], ['https://api.example', 4, '']);
     assert.deepEqual([url.searchParams.get('note'), url.searchParams.get('more')], [value, value]);
     assert.equal(decodeURIComponent(url.pathname.split('/')[2] ?? ''), value);

@@ -78,7 +78,7 @@ export class ConsumerSessions {
       });
       return { consumer, acr, authTime };
     });
-    if (openResult === 'replayed') await this.#endReplayed(row, source);
+    if (openResult === 'replayed') await this.#endReplayedSession(row, source);
     if (typeof openResult === 'string') throw invalidGrant('code');
     return openedSessionOf(openResult, identity.sessionSeconds, access, refresh);
   }
@@ -211,7 +211,7 @@ export class ConsumerSessions {
   }
 
   /** Ends the session that the code opened, because the code has been used a second time. */
-  async #endReplayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
+  async #endReplayedSession({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
     const { store } = this.#parts;
     const currentSignIn = codeHash && (await store.consumerSignIns.byCode(codeHash));
     const session =

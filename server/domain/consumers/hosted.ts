@@ -2,7 +2,7 @@
 // consumer is created only after a person has proved control of the e-mail address, so nobody can reserve the address
 // of another person.
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
-import { HOSTED, type HostedSignInResult } from '../../../contract/consumers.ts';
+import { HOSTED_PROVIDER, type HostedSignInResult } from '../../../contract/consumers.ts';
 import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { ConsumerRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
@@ -73,7 +73,7 @@ export interface HostedPage {
   readonly signIn: string;
 }
 
-export class Hosted {
+export class HostedSignIns {
   readonly #parts: HostedParts;
   readonly #failuresByConsumer: SharedTally;
   readonly #failuresByAddress: SharedTally;
@@ -87,7 +87,7 @@ export class Hosted {
   }
 
   describe({ appId, signIn }: HostedPage) {
-    return this.#parts.signIns.describe(appId, HOSTED, signIn);
+    return this.#parts.signIns.describe(appId, HOSTED_PROVIDER, signIn);
   }
 
   async withPassword(
@@ -98,7 +98,11 @@ export class Hosted {
     const openSignIn = await this.#open(page, 'password');
     const email = cleanEmail(request.email);
     const consumer = await this.#limitFailures(openSignIn, email, source, async () => {
-      const foundConsumer = await this.#parts.store.consumers.byEmail(openSignIn.application.id, HOSTED, email);
+      const foundConsumer = await this.#parts.store.consumers.byEmail(
+        openSignIn.application.id,
+        HOSTED_PROVIDER,
+        email,
+      );
       const isPasswordCorrect = await this.#parts.passwords.matches(request.password, foundConsumer?.passwordHash);
       if (!foundConsumer || !isPasswordCorrect) throw wrongPassword();
       return foundConsumer;
@@ -134,7 +138,7 @@ export class Hosted {
     request: { readonly ticket: string; readonly code: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
-    const openSignIn = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
+    const openSignIn = await this.#parts.signIns.open(page.appId, HOSTED_PROVIDER, page.signIn);
     const ticket = await this.#limitFailures(openSignIn, 'code', source, () => this.#acceptCode(openSignIn, request));
     const consumer = await this.#findOrCreateConsumer(openSignIn, ticket);
     if (!consumer) throw signInFailed('code');
@@ -161,14 +165,15 @@ export class Hosted {
       const consumerId = await this.#parts.passkeys.verify(id, origin, request.ticket, request.response, owner);
       const foundConsumer = await this.#parts.store.consumers.get(id, consumerId);
       const names = await this.#parts.store.consumers.namesOf(id, consumerId);
-      if (!foundConsumer || !names.some(({ providerId }) => providerId === HOSTED)) throw signInFailed('passkey');
+      if (!foundConsumer || !names.some(({ providerId }) => providerId === HOSTED_PROVIDER))
+        throw signInFailed('passkey');
       return foundConsumer;
     });
     return this.#complete(openSignIn, consumer, 'phr', source);
   }
 
   async #open({ appId, signIn }: HostedPage, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
-    const openSignIn = await this.#parts.signIns.open(appId, HOSTED, signIn);
+    const openSignIn = await this.#parts.signIns.open(appId, HOSTED_PROVIDER, signIn);
     if (!methodsOf(openSignIn.identity).includes(method)) throw methodDisabled(method);
     return openSignIn;
   }
@@ -187,7 +192,7 @@ export class Hosted {
     const now = clock.now();
     const sentCount = await store.consumerTickets.countMailed(application.id, email, addMs(now, -HOUR_MS));
     if (sentCount >= CODES_PER_HOUR_MAX) throw tooManyCodes();
-    const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
+    const consumer = await store.consumers.byEmail(application.id, HOSTED_PROVIDER, email);
     const id = newId<ConsumerTicketId>(now);
     const code = randomInt(POSSIBLE_CODES).toString().padStart(6, '0');
     await store.consumerTickets.insert({
@@ -228,11 +233,17 @@ export class Hosted {
     { email, displayName }: ConsumerTicketRow & { readonly email: string },
   ): Promise<ConsumerRow | undefined> {
     const { store, clock } = this.#parts;
-    const existingConsumer = await store.consumers.byEmail(application.id, HOSTED, email);
+    const existingConsumer = await store.consumers.byEmail(application.id, HOSTED_PROVIDER, email);
     if (existingConsumer || identity.hostedRegistration === 'closed') return existingConsumer;
     const now = clock.now();
     const insertResult = await store.consumers.insertOrFind({
-      ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: HOSTED, email, createdAt: now },
+      ...{
+        id: newId<ConsumerId>(now),
+        applicationId: application.id,
+        providerId: HOSTED_PROVIDER,
+        email,
+        createdAt: now,
+      },
       subject: `u_${randomBytes(SUBJECT_BYTES).toString('base64url')}`,
       ...(displayName === undefined ? {} : { displayName }),
     });

@@ -4,7 +4,7 @@ import {
   type ApplicationIdentity,
   CONSUMER_REFRESH_SECONDS,
   CONSUMER_SESSION_SECONDS,
-  HOSTED,
+  HOSTED_PROVIDER,
   type ReplaceIdentity,
 } from '../../../contract/consumers.ts';
 import type { SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
@@ -91,7 +91,7 @@ export class Identities {
     const { hostedMethods, colour } = await this.of(id);
     const enabledProviders = (await store.consumerProviders.list(id)).filter(({ enabled }) => enabled);
     const providers = [
-      ...(hostedMethods.length > 0 ? [{ id: HOSTED, title: application.name, kind: 'hosted' as const }] : []),
+      ...(hostedMethods.length > 0 ? [{ id: HOSTED_PROVIDER, title: application.name, kind: 'hosted' as const }] : []),
       ...enabledProviders.map(({ id, title }) => ({ id, title, kind: 'oidc' as const })),
     ];
     if (providers.length === 0) return undefined;
@@ -103,7 +103,8 @@ export class Identities {
    */
   async applicationWithProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
-    const hasProvider = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
+    const hasProvider =
+      providerId === HOSTED_PROVIDER || (await this.provider(application.id, providerId)) !== undefined;
     if (!hasProvider) throw notFound('Provider', providerId);
     return application;
   }

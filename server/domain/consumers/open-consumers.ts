@@ -16,7 +16,7 @@ import { AgentMemory } from './agent-memory.ts';
 import { ConsumerLinker } from './consumer-linker.ts';
 import { ConsumerPasskeys, type ConsumerPasskeysParts } from './consumer-passkeys.ts';
 import { ConsumerSessions } from './consumer-sessions.ts';
-import { Hosted } from './hosted.ts';
+import { HostedSignIns } from './hosted.ts';
 import { Identities } from './identities.ts';
 import { Memory } from './memory.ts';
 import { OwnConsumer } from './own-consumer.ts';
@@ -48,7 +48,7 @@ export interface ConsumersDeps {
 export interface ConsumerServices {
   readonly identities: Identities;
   readonly signIns: SignIns;
-  readonly hosted: Hosted;
+  readonly hostedSignIns: HostedSignIns;
   readonly sessions: ConsumerSessions;
   readonly ownConsumer: OwnConsumer;
   readonly profiles: Profiles;
@@ -87,7 +87,7 @@ export function openConsumers(
       ...{ identities, signIns, sessions },
       upstream: new Upstream({ ...openId, store, identities, signIns, audit, clock, secret, callbackUrl }),
       providers: new Providers({ ...openId, ...{ store, identities, applications, audit, clock, callbackUrl } }),
-      hosted: new Hosted({ store, signIns, sessions, passkeys, passwords, mail, audit, clock, tallies }),
+      hostedSignIns: new HostedSignIns({ store, signIns, sessions, passkeys, passwords, mail, audit, clock, tallies }),
       ownConsumer: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
       ...{ profiles, memory },
       agentMemory: new AgentMemory({ store, memory, clock, publicUrl }),

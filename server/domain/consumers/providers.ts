@@ -2,7 +2,7 @@
 import {
   type ConsumerProvider,
   type ConsumerProviders,
-  HOSTED,
+  HOSTED_PROVIDER,
   PROVIDERS_MAX,
   type WriteProvider,
 } from '../../../contract/consumers.ts';
@@ -22,7 +22,7 @@ import { revisionFrom } from '../identity/revisions.ts';
 import { type Identities, isProviderId } from './identities.ts';
 
 /** Ids that are reserved for the providers of Berth itself. */
-const RESERVED_IDS: readonly string[] = [HOSTED, 'phone'];
+const RESERVED_IDS: readonly string[] = [HOSTED_PROVIDER, 'phone'];
 
 export interface SecretSeal {
   close(application: ApplicationId, provider: string, secret: string): Promise<Buffer>;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import {
   CONSUMER_CODE_SECONDS,
   CONSUMER_SIGN_IN_SECONDS,
-  HOSTED,
+  HOSTED_PROVIDER,
   type HostedSignIn,
   type HostedSignInResult,
   type StartConsumerSession,
@@ -89,7 +89,7 @@ export class SignIns {
     const { identities, store, clock } = this.#parts;
     const application = await identities.application(appId);
     const identity = await identities.of(application.id);
-    const isHosted = providerId === HOSTED;
+    const isHosted = providerId === HOSTED_PROVIDER;
     if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId);
     const transport = startRequest.transport ?? 'token';
     if (!isAllowed(startRequest.redirectUri, transport, identity, origin)) throw notRegistered();

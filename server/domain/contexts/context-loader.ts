@@ -14,7 +14,7 @@ export interface ContextLoaderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly events: Pick<EventRows, 'append'>;
-  readonly stored: StoredVersions;
+  readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
 }
 
@@ -61,10 +61,10 @@ export class ContextLoader {
 
   /** Returns the cookies to set in the session's browser. Can be called once per session. */
   async take(session: SessionId): Promise<CookieList | undefined> {
-    const loaded = this.#loadedCookies.get(session);
+    const loadedCookies = this.#loadedCookies.get(session);
     this.forget(session);
-    await loaded?.writesDone;
-    return loaded?.cookies;
+    await loadedCookies?.writesDone;
+    return loadedCookies?.cookies;
   }
 
   /** Drops the loaded cookies. Called if the session ended before its browser was running. */
@@ -80,16 +80,16 @@ export class ContextLoader {
     folder: string,
     signal: AbortSignal,
   ): Promise<CookieList | undefined> {
-    const { stored, profiles } = this.#parts;
+    const { storedVersions, profiles } = this.#parts;
     try {
-      const cookies = version.cookiesOf ? await stored.openCookies(context, version.cookiesOf) : [];
-      const archive = version.archive && (await stored.openArchive(context, version.archive));
+      const cookies = version.cookiesOf ? await storedVersions.openCookies(context, version.cookiesOf) : [];
+      const archive = version.archive && (await storedVersions.openArchive(context, version.archive));
       // Cookies in the archive of a partial version are not unpacked, because they are older than the cookies that were
       // copied from the running browser.
       if (archive) await profiles.unpack(archive, folder, !version.partial, signal);
       return cookies;
     } catch (error) {
-      if (!stored.isDamage(error)) throw error;
+      if (!storedVersions.isDamage(error)) throw error;
       const why = reason(error);
       this.#parts.log.error('context.version_damaged', {
         contextId: context.id,

@@ -33,7 +33,7 @@ export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'ho
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly loader: ContextLoader;
-  readonly stored: StoredVersions;
+  readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
   /** Wakes the saver, because a save may be due. */
   readonly prompt: () => void;
@@ -80,7 +80,7 @@ export class ContextWatcher implements Watcher {
   }
 
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
-    const { loader, profiles, stored, clock, log } = this.#parts;
+    const { loader, profiles, storedVersions, clock, log } = this.#parts;
     const cookies = await loader.take(row.id);
     const refusedCount = cookies ? await liveSession.browser.setCookies(cookies) : 0;
     if (refusedCount > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused: refusedCount });
@@ -88,7 +88,7 @@ export class ContextWatcher implements Watcher {
     // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
-    const seal = await stored.cookiesSeal(context, versionIdOfSession(row.id));
+    const seal = await storedVersions.cookiesSeal(context, versionIdOfSession(row.id));
     const copy = await CookieCopy.begin({ browser: liveSession.browser, profiles, staging, seal, clock, log });
     let hasCopied = false;
     return {

@@ -34,7 +34,7 @@ const INTERRUPTED_WRITE_MS = 3_600_000;
 
 export interface ContextsParts {
   readonly rows: ContextRows;
-  readonly stored: StoredVersions;
+  readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
   readonly exports: Exports;
   readonly clock: Clock;
@@ -50,8 +50,8 @@ type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFac
 /** Forks and imports are limited because each reads and writes a whole context. */
 const CREATION_LIMITS: WorkLimits = {
   name: 'fork or import a context',
-  atOnce: { session: 2, application: 2, process: 8 },
-  waiting: 64,
+  runningMax: { session: 2, application: 2, process: 8 },
+  waitingMax: 64,
   withinMs: 30_000,
 };
 
@@ -145,13 +145,13 @@ export class Contexts {
       if (!isOrigin(origin)) throw badOrigin(index, origin);
       return { origin, items: new Map(localStorage.map(({ name, value }) => [name, value])) };
     });
-    const { profiles, stored, clock } = this.#parts;
+    const { profiles, storedVersions, clock } = this.#parts;
     return this.#createVersion(row, 'import', signal, async (id, staging) => {
-      const sealedCookies = await profiles.sealCookies(cookies, await stored.cookiesSeal(row, id));
-      await stored.storeCookies(row, id, sealedCookies, signal);
-      const seal = await stored.archiveSeal(row, id);
-      const packed = await profiles.packLocalStorage(origins, staging, seal, { now: clock.now(), signal });
-      return { ...(await this.#storePacked(row, id, staging, packed, signal)), partial: false, cookiesOf: id };
+      const sealedCookies = await profiles.sealCookies(cookies, await storedVersions.cookiesSeal(row, id));
+      await storedVersions.storeCookies(row, id, sealedCookies, signal);
+      const seal = await storedVersions.archiveSeal(row, id);
+      const packedArchive = await profiles.packLocalStorage(origins, staging, seal, { now: clock.now(), signal });
+      return { ...(await this.#storePacked(row, id, staging, packedArchive, signal)), partial: false, cookiesOf: id };
     });
   }
 
@@ -219,22 +219,27 @@ export class Contexts {
     targetContext: ContextRow,
     { id, staging, signal }: { id: VersionId; staging: Staging; signal: AbortSignal },
   ): Promise<Omit<VersionFacts, 'source'>> {
-    const { stored, profiles } = this.#parts;
+    const { storedVersions, profiles } = this.#parts;
     const { archive, cookiesOf, partial, sizeBytes } = version;
     if (cookiesOf) {
-      const cookies = await stored.openCookies(original, cookiesOf);
-      await stored.storeCookies(
+      const cookies = await storedVersions.openCookies(original, cookiesOf);
+      await storedVersions.storeCookies(
         targetContext,
         id,
-        await profiles.sealCookies(cookies, await stored.cookiesSeal(targetContext, id)),
+        await profiles.sealCookies(cookies, await storedVersions.cookiesSeal(targetContext, id)),
         signal,
       );
     }
     const commonFacts = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
     if (!archive) return { ...commonFacts, sizeBytes };
-    const sealedArchive = await stored.openArchive(original, archive);
-    const packed = await profiles.reseal(sealedArchive, staging, await stored.archiveSeal(targetContext, id), signal);
-    return { ...commonFacts, ...(await this.#storePacked(targetContext, id, staging, packed, signal)) };
+    const sealedArchive = await storedVersions.openArchive(original, archive);
+    const packedArchive = await profiles.reseal(
+      sealedArchive,
+      staging,
+      await storedVersions.archiveSeal(targetContext, id),
+      signal,
+    );
+    return { ...commonFacts, ...(await this.#storePacked(targetContext, id, staging, packedArchive, signal)) };
   }
 
   async #storePacked(
@@ -244,7 +249,7 @@ export class Contexts {
     packedArchive: PackedProfile,
     signal: AbortSignal,
   ) {
-    await this.#parts.stored.storeArchive(row, id, staging.archiveFile, signal);
+    await this.#parts.storedVersions.storeArchive(row, id, staging.archiveFile, signal);
     return { sizeBytes: packedArchive.sizeBytes, archive: { versionId: id, checksum: packedArchive.checksum } };
   }
 
@@ -267,7 +272,7 @@ export class Contexts {
   }
 
   #unreadableError(error: unknown, { version }: VersionRow): unknown {
-    if (!this.#parts.stored.isDamage(error) && !(error instanceof StateDamaged)) return error;
+    if (!this.#parts.storedVersions.isDamage(error) && !(error instanceof StateDamaged)) return error;
     return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
       advice: 'Restore an earlier version, or name an earlier version in the request.',
       details: { version },

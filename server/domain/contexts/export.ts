@@ -31,7 +31,7 @@ export type StateOutput = { readonly bytes: number } | { readonly damaged: strin
 export type StateJob = Job<StateInput, StateOutput>;
 
 export interface ExportsParts {
-  readonly stored: StoredVersions;
+  readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
   readonly workers: Workers;
   readonly job: StateJob;
@@ -76,9 +76,9 @@ export class Exports {
   }
 
   async #write(row: ContextRow, version: VersionRow | undefined, descriptor: number): Promise<number> {
-    const { stored, profiles, workers, job } = this.#parts;
-    const cookies = version?.cookiesOf ? await stored.openCookieText(row, version.cookiesOf) : undefined;
-    const archive = version?.archive && (await stored.openArchive(row, version.archive));
+    const { storedVersions, profiles, workers, job } = this.#parts;
+    const cookies = version?.cookiesOf ? await storedVersions.openCookieText(row, version.cookiesOf) : undefined;
+    const archive = version?.archive && (await storedVersions.openArchive(row, version.archive));
     const localStorage = archive ? await profiles.localStorageFiles(archive) : new Map<string, Buffer>();
     const transferList = [...localStorage.values()].flatMap(({ buffer }) =>
       buffer instanceof ArrayBuffer ? [buffer] : [],

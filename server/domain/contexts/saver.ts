@@ -39,7 +39,7 @@ export interface SaverParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly sessions: Pick<SessionRows, 'byId'>;
-  readonly stored: StoredVersions;
+  readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
 }
 
@@ -51,7 +51,7 @@ class NothingToSave extends Error {
 export class Saver implements Closeable {
   readonly #parts: SaverParts;
   readonly #runningSaves = new Map<SessionId, Promise<void>>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(parts: SaverParts) {
     this.#parts = parts;
@@ -73,7 +73,7 @@ export class Saver implements Closeable {
     const usesToSave = dueUses
       .filter(use => !this.#runningSaves.has(use.sessionId))
       .slice(0, CONCURRENT_SAVES_MAX - this.#runningSaves.size);
-    if (!this.#closing.signal.aborted) for (const use of usesToSave) this.#begin(use);
+    if (!this.#closeController.signal.aborted) for (const use of usesToSave) this.#begin(use);
     return { begun: usesToSave.length, removed: await this.#remove(now) };
   }
 
@@ -81,7 +81,7 @@ export class Saver implements Closeable {
   async close(): Promise<void> {
     const waitForSaves = (): Promise<unknown> => Promise.all(this.#runningSaves.values());
     await withTimeout(CLOSE_WAIT_MS, 'saves of contexts', waitForSaves).catch(() => {});
-    this.#closing.abort(new Error('the service is stopping'));
+    this.#closeController.abort(new Error('the service is stopping'));
     await waitForSaves();
   }
 
@@ -100,12 +100,12 @@ export class Saver implements Closeable {
         SAVE_TIMEOUT_MS,
         'a context to be saved',
         signal => this.#trySave(use, signal),
-        this.#closing.signal,
+        this.#closeController.signal,
       );
       const tookMs = Math.round(clock.monotonicMs() - beganMs);
       log.info('context.saved', { sessionId: use.sessionId, contextId: use.contextId, version, tookMs });
     } catch (error) {
-      await this.#onFailed(use, error).catch(problem =>
+      await this.#handleFailure(use, error).catch(problem =>
         log.error('context.failure_not_written', { sessionId: use.sessionId, reason: reason(problem) }),
       );
     }
@@ -136,16 +136,16 @@ export class Saver implements Closeable {
     cookies: Buffer,
     signal: AbortSignal,
   ): Promise<VersionFacts | undefined> {
-    const { profiles, stored } = this.#parts;
+    const { profiles, storedVersions } = this.#parts;
     const id = versionIdOfSession(use.sessionId);
     if (!(await this.#reserve(use))) return undefined;
-    const packed = await profiles.pack(staging, await stored.archiveSeal(context, id), signal);
-    await stored.storeCookies(context, id, cookies, signal);
-    await stored.storeArchive(context, id, staging.archiveFile, signal);
-    const archive = { versionId: id, checksum: packed.checksum };
-    if (packed.skipped > 0)
-      this.#parts.log.warn('context.entries_skipped', { sessionId: use.sessionId, skipped: packed.skipped });
-    return { ...sessionSource(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
+    const packedArchive = await profiles.pack(staging, await storedVersions.archiveSeal(context, id), signal);
+    await storedVersions.storeCookies(context, id, cookies, signal);
+    await storedVersions.storeArchive(context, id, staging.archiveFile, signal);
+    const archive = { versionId: id, checksum: packedArchive.checksum };
+    if (packedArchive.skipped > 0)
+      this.#parts.log.warn('context.entries_skipped', { sessionId: use.sessionId, skipped: packedArchive.skipped });
+    return { ...sessionSource(use), partial: false, sizeBytes: packedArchive.sizeBytes, archive, cookiesOf: id };
   }
 
   /**
@@ -158,13 +158,13 @@ export class Saver implements Closeable {
     cookies: Buffer,
     signal: AbortSignal,
   ): Promise<VersionFacts | undefined> {
-    const { rows, stored } = this.#parts;
+    const { rows, storedVersions } = this.#parts;
     const versions = await rows.versions(use.applicationId, use.contextId);
     const baseVersion = versions.find(({ version }) => version === use.fromVersion) ?? versions[0];
     const archive = use.fromVersion === undefined ? undefined : baseVersion?.archive;
     if (!(await this.#reserve(use, archive?.versionId))) return undefined;
     const id = versionIdOfSession(use.sessionId);
-    await stored.storeCookies(context, id, cookies, signal);
+    await storedVersions.storeCookies(context, id, cookies, signal);
     const sizeBytes = archive ? (baseVersion?.sizeBytes ?? 0) : 0;
     return { ...sessionSource(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
   }
@@ -204,7 +204,7 @@ export class Saver implements Closeable {
     return this.#discard(use, staging);
   }
 
-  async #onFailed(use: ContextUse, error: unknown): Promise<void> {
+  async #handleFailure(use: ContextUse, error: unknown): Promise<void> {
     const { rows, uses, profiles, clock, log } = this.#parts;
     const now = clock.now();
     const why = reason(error);
@@ -227,9 +227,9 @@ export class Saver implements Closeable {
   }
 
   async #remove(now: Date): Promise<number> {
-    const { rows, stored } = this.#parts;
+    const { rows, storedVersions } = this.#parts;
     const removableVersions = await rows.takeRemovable(now, BATCH);
-    for (const version of removableVersions) await stored.remove(version);
+    for (const version of removableVersions) await storedVersions.remove(version);
     await rows.forget(removableVersions.map(({ id }) => id));
     return removableVersions.length;
   }

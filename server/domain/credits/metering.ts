@@ -57,11 +57,11 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
     browserSecond: reservation.rateBrowserSecond,
     egressMegabyte: reservation.rateEgressMegabyte,
   };
-  const metered = { seconds: secondsRoundedUp(session.startedAt, at), bytes: session.bytes };
-  const cost = meteredCost(rates, metered);
+  const meteredUse = { seconds: secondsRoundedUp(session.startedAt, at), bytes: session.bytes };
+  const cost = meteredCost(rates, meteredUse);
   const remainingSeconds = (session.expiresAt.getTime() - at.getTime()) / 1000;
   const target = session.isEnding ? cost : cost + holdAmount(rates, remainingSeconds);
   const noticeEndsAt = reservation.lowAt && addMs(reservation.lowAt, CAPTURE_INTERVAL_MS);
   const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : addMs(at, CAPTURE_INTERVAL_MS);
-  return { metered, cost, target, at, dueAt };
+  return { metered: meteredUse, cost, target, at, dueAt };
 }

@@ -15,7 +15,7 @@ const CALLER = { accountId: 'ada', source: { ip: '198.51.100.1' } } as unknown a
  */
 async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> {
   const claimedRow = { id: 'device', status: 'claimed', userCodeHash: Buffer.from('code') };
-  const recorded: unknown[] = [];
+  const recordedEntries: unknown[] = [];
   const approval = new Approval({
     ...{ clock: systemClock, secret: new Secret('pepper'), isFromSession: () => false },
     store: {
@@ -27,14 +27,14 @@ async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> 
       atomically: async (work: (trx: unknown) => unknown) => work({ device: { decide: async () => false } }),
     },
     tallies: { of: () => ({ take: async () => async () => {} }) },
-    audit: { recordDecision: async (...entry: unknown[]) => void recorded.push(entry) },
+    audit: { recordDecision: async (...entry: unknown[]) => void recordedEntries.push(entry) },
   } as unknown as ApprovalParts); // Contains only the members that a denial uses.
   const request = { userCode: 'BCDF-GHJK', decision: 'deny' } as const;
   const failure = await approval.decide(CALLER, request, PEER).then(
     () => assert.fail('the denial was accepted'),
     (error: unknown) => error,
   );
-  assert.deepEqual(recorded, []);
+  assert.deepEqual(recordedEntries, []);
   return isFault(failure) ? [failure.code, failure.details] : failure;
 }
 

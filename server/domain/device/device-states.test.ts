@@ -52,30 +52,30 @@ async function openStates() {
 }
 
 /** Lets pending callbacks run. */
-const turn = (): Promise<void> => new Promise(done => setImmediate(done));
+const waitForNextTurn = (): Promise<void> => new Promise(done => setImmediate(done));
 
 test('returns the state as soon as the notification of a change arrives', async () => {
   const { clock, row, heard, read } = await openStates();
-  const waiting = read({ wait: 55, since: 'pending' });
-  await turn();
+  const pendingRead = read({ wait: 55, since: 'pending' });
+  await waitForNextTurn();
   row.current = { ...row.current, status: 'claimed' };
   heard.notify('another');
   heard.notify(ID);
-  assert.equal(await waiting, 'claimed');
+  assert.equal(await pendingRead, 'claimed');
   assert.equal(clock.monotonicMs(), 0);
 });
 
 test('ends the wait at the requested time if the state does not change, and reports an expiry as a change', async () => {
   const { clock, read } = await openStates();
-  const waiting = read({ wait: 55 });
-  await turn();
+  const pendingRead = read({ wait: 55 });
+  await waitForNextTurn();
   await clock.advance(55_000, 1_000);
-  assert.equal(await waiting, 'pending');
+  assert.equal(await pendingRead, 'pending');
   await clock.advance(530_000);
-  const expiring = read({ wait: 55 });
-  await turn();
+  const expiringRead = read({ wait: 55 });
+  await waitForNextTurn();
   await clock.advance(20_000, 1_000);
-  assert.equal(await expiring, 'expired');
+  assert.equal(await expiringRead, 'expired');
   assert.equal(clock.monotonicMs(), 605_000);
 });
 
@@ -89,16 +89,16 @@ test('returns a changed state immediately, and limits the rate of reads', async 
 
 test('ends the wait when the caller disconnects or the server stops', async () => {
   const { read, signal, states } = await openStates();
-  const left = read({ wait: 55 });
-  await turn();
+  const abortedRead = read({ wait: 55 });
+  await waitForNextTurn();
   signal.abort();
-  assert.equal(await left, 'pending');
-  const cut = openStates().then(async other => {
-    const waiting = other.read({ wait: 55 });
-    await turn();
-    await other.states.close();
-    return waiting;
+  assert.equal(await abortedRead, 'pending');
+  const closedRead = openStates().then(async otherStates => {
+    const pendingRead = otherStates.read({ wait: 55 });
+    await waitForNextTurn();
+    await otherStates.states.close();
+    return pendingRead;
   });
-  assert.equal(await cut, 'pending');
+  assert.equal(await closedRead, 'pending');
   await states.close();
 });

@@ -7,10 +7,10 @@ const STREAMS_PER_APPLICATION_MAX = 20;
 
 export class Streams implements Closeable {
   readonly #openCounts = new Map<ApplicationId, number>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   get closingSignal(): AbortSignal {
-    return this.#closing.signal;
+    return this.#closeController.signal;
   }
 
   /** Counts a new stream. Throws 429 if the application has too many streams. Call `leave` when the stream ends. */
@@ -27,7 +27,7 @@ export class Streams implements Closeable {
   }
 
   close(): void {
-    this.#closing.abort(new Error('the service is stopping'));
+    this.#closeController.abort(new Error('the service is stopping'));
   }
 
   #closeStream(application: ApplicationId): void {

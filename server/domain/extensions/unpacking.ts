@@ -3,7 +3,7 @@ import type { WorkLimits } from '../../kit/work-limiter.ts';
 
 export const UNPACKING_LIMITS: WorkLimits = {
   name: 'unpack an extension',
-  atOnce: { session: 2, application: 4, process: 8 },
-  waiting: 200,
+  runningMax: { session: 2, application: 4, process: 8 },
+  waitingMax: 200,
   withinMs: 30_000,
 };

@@ -79,7 +79,7 @@ export class DownloadKeeper {
    * Stores a download without copying its file, which must not be open in another process. The file gets a second hard
    * link. The caller then removes the first link.
    */
-  async keepLinked(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
+  async keepByLink(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
     const { head, ...linkedFile } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
     return this.#complete(row, linkedFile, mimeTypeOf(head, row.filename), { kind: 'service' });
   }

@@ -7,15 +7,15 @@ import type { DownloadKeeper } from './download-keeper.ts';
 import { DOWNLOADS_MAX, DownloadWatch } from './download-watch.ts';
 
 test('cancels all downloads beyond the limit of a session, and reports only the first of them as failed', async () => {
-  const [begun, cancelled, failures]: [string[], string[], string[]] = [[], [], []];
+  const [begunGuids, cancelledGuids, failures]: [string[], string[], string[]] = [[], [], []];
   const rows = {
-    begin: async ({ guid }: { guid: string }) => void begun.push(guid),
+    begin: async ({ guid }: { guid: string }) => void begunGuids.push(guid),
     fail: async (_session: string, guid: string, reason: string) => void failures.push(`${guid}: ${reason}`),
   };
   const keeper = { parts: { rows, clock: new ManualClock(), log: silentLog, host: 'h' } } as unknown as DownloadKeeper;
   const liveSession = {
     ...{ id: 's', applicationId: 'a', secrets: { clean: (text: string) => text } },
-    browser: { cancelDownload: async (guid: string) => void cancelled.push(guid) },
+    browser: { cancelDownload: async (guid: string) => void cancelledGuids.push(guid) },
     responseTypes: { of: () => undefined },
   } as unknown as LiveSession;
   const watch = new DownloadWatch(keeper, liveSession);
@@ -25,8 +25,8 @@ test('cancels all downloads beyond the limit of a session, and reports only the 
   for (const guid of ['first', 'second', 'third']) begin(guid);
   watch.progressed({ guid: 'first', state: 'canceled', receivedBytes: 0, totalBytes: 0 });
   await new Promise(done => setImmediate(done));
-  assert.equal(begun.length, DOWNLOADS_MAX + 1);
-  assert.deepEqual(cancelled, ['first', 'second', 'third']);
+  assert.equal(begunGuids.length, DOWNLOADS_MAX + 1);
+  assert.deepEqual(cancelledGuids, ['first', 'second', 'third']);
   assert.deepEqual(failures, [
     'first: the session has reached its limit of 10000 downloads; further downloads are cancelled and not reported',
   ]);

@@ -20,8 +20,8 @@ const RETRY_MS = 2_000;
  * write at the same time.
  */
 const DISK_FULL_BYTES = 64 * 1024 ** 2;
-const DISK_FULL = 'the disk is full';
-const INTERRUPTED = 'it was cancelled or interrupted';
+const DISK_FULL_REASON = 'the disk is full';
+const INTERRUPTED_REASON = 'it was cancelled or interrupted';
 /**
  * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for
  * those.
@@ -101,7 +101,7 @@ export class DownloadWatch implements DownloadListener {
     }
     const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ hasEnded }) => !hasEnded);
     for (const watchedDownload of unfinishedDownloads) this.#retryUntilDone(() => this.#awaitFile(watchedDownload));
-    this.#retryUntilDone(() => this.#findUnobserved());
+    this.#retryUntilDone(() => this.#findUnobservedDownloads());
   }
 
   /** Abandons copies in progress. Their files are still in the box. */
@@ -162,7 +162,7 @@ export class DownloadWatch implements DownloadListener {
    * Finds downloads that no server observed. A file must be found twice, because the event of the browser may arrive
    * shortly after the first search.
    */
-  async #findUnobserved(): Promise<void> {
+  async #findUnobservedDownloads(): Promise<void> {
     const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     let previousGuids = new Set<string>();
     for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
@@ -209,9 +209,11 @@ export class DownloadWatch implements DownloadListener {
         totalBytes,
       });
       const freeBeforeRemoval = availableBytes - (fileState === 'absent' ? receivedBytes : 0);
-      return freeBeforeRemoval < Math.max(DISK_FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
+      return freeBeforeRemoval < Math.max(DISK_FULL_BYTES, totalBytes - receivedBytes)
+        ? DISK_FULL_REASON
+        : INTERRUPTED_REASON;
     } catch {
-      return INTERRUPTED;
+      return INTERRUPTED_REASON;
     }
   }
 
@@ -224,7 +226,7 @@ export class DownloadWatch implements DownloadListener {
       else if (fileState === 'whole') watchedDownload.hasEnded = true;
       else if (++absentCount === LOOKS_BEFORE_ABSENT) {
         watchedDownload.hasEnded = true;
-        return this.#fail(watchedDownload, INTERRUPTED);
+        return this.#fail(watchedDownload, INTERRUPTED_REASON);
       }
     }
     return this.#takeFile(watchedDownload);
@@ -268,6 +270,6 @@ export class DownloadWatch implements DownloadListener {
 function permanentFailure(error: unknown): string | undefined {
   if (error instanceof NotAPlainFile) return `its file cannot be stored: ${error.message}`;
   if (error instanceof LimitExceeded) return error.message;
-  if (hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')) return DISK_FULL;
+  if (hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')) return DISK_FULL_REASON;
   return undefined;
 }

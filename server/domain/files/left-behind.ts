@@ -82,7 +82,7 @@ async function storeDownload(keeper: DownloadKeeper, row: DownloadRow, path: str
   const { rows, staging, clock } = keeper.parts;
   try {
     await keeper.assertRoomFor(row, await staging.sizeOf(path));
-    return (await keeper.keepLinked(row, path)) ? 1 : 0;
+    return (await keeper.keepByLink(row, path)) ? 1 : 0;
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
     await rows.begin(row);

@@ -11,34 +11,34 @@ describe('a signed link', () => {
   let now = systemClock.now();
   const clock: Clock = { ...systemClock, now: () => now };
   const links = new Links(new Secret('s'.repeat(64)), 'https://berth.test', clock);
-  const linked = { application, object: 'download:0192f7c2' } as const;
+  const linkedObject = { application, object: 'download:0192f7c2' } as const;
   const tokenOf = (url: string): string => url.slice('https://berth.test/v1/browsers/files/'.length);
-  const refused = (token: string, code: string): void =>
+  const assertRefused = (token: string, code: string): void =>
     assert.throws(
       () => links.read(token),
       error => isFault(error, code),
     );
 
   it('is valid for six hours, and identifies its object', () => {
-    const made = links.make(linked);
-    assert.equal(made.expiresAt.getTime() - now.getTime(), LINK_MS);
-    assert.deepEqual(links.read(tokenOf(made.url)), linked);
+    const link = links.make(linkedObject);
+    assert.equal(link.expiresAt.getTime() - now.getTime(), LINK_MS);
+    assert.deepEqual(links.read(tokenOf(link.url)), linkedObject);
     now = addMs(now, LINK_MS - 1);
-    assert.deepEqual(links.read(tokenOf(made.url)), linked);
+    assert.deepEqual(links.read(tokenOf(link.url)), linkedObject);
     now = addMs(now, 1);
-    refused(tokenOf(made.url), 'signed_url_expired');
+    assertRefused(tokenOf(link.url), 'signed_url_expired');
   });
 
   it('is refused if any part is altered', () => {
-    const token = tokenOf(links.make(linked).url);
+    const token = tokenOf(links.make(linkedObject).url);
     const [encoded = '', signature = ''] = token.split('.');
-    const words = Buffer.from(encoded, 'base64url').toString();
-    const [version, verb, app, object, expiry] = words.split(' ');
-    const foreign = newId<ApplicationId>(now);
-    for (const altered of [
+    const payload = Buffer.from(encoded, 'base64url').toString();
+    const [version, verb, app, object, expiry] = payload.split(' ');
+    const otherApplication = newId<ApplicationId>(now);
+    for (const alteredFields of [
       ['2', verb, app, object, expiry],
       [version, 'DELETE', app, object, expiry],
-      [version, verb, foreign, object, expiry],
+      [version, verb, otherApplication, object, expiry],
       [version, verb, app, 'download:0192f7c3', expiry],
       [
         version,
@@ -52,12 +52,12 @@ describe('a signed link', () => {
       [version, verb, app, object],
       [version, verb, app, object, expiry, 'more'],
     ])
-      refused(`${Buffer.from(altered.join(' ')).toString('base64url')}.${signature}`, 'signed_url_invalid');
+      assertRefused(`${Buffer.from(alteredFields.join(' ')).toString('base64url')}.${signature}`, 'signed_url_invalid');
     for (let at = 0; at < token.length; at++) {
-      const other = token[at] === 'A' ? 'B' : 'A';
-      refused(token.slice(0, at) + other + token.slice(at + 1), 'signed_url_invalid');
+      const otherChar = token[at] === 'A' ? 'B' : 'A';
+      assertRefused(token.slice(0, at) + otherChar + token.slice(at + 1), 'signed_url_invalid');
     }
-    for (const broken of [
+    for (const brokenToken of [
       '',
       '.',
       encoded,
@@ -67,11 +67,11 @@ describe('a signed link', () => {
       `${token}=`,
       `${encoded}=.${signature}`,
     ])
-      refused(broken, 'signed_url_invalid');
+      assertRefused(brokenToken, 'signed_url_invalid');
   });
 
   it('is refused if it was signed with the secret of another installation', () => {
-    const others = new Links(new Secret('t'.repeat(64)), 'https://berth.test', clock);
-    refused(tokenOf(others.make(linked).url), 'signed_url_invalid');
+    const otherLinks = new Links(new Secret('t'.repeat(64)), 'https://berth.test', clock);
+    assertRefused(tokenOf(otherLinks.make(linkedObject).url), 'signed_url_invalid');
   });
 });

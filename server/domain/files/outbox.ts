@@ -36,7 +36,7 @@ export interface OutboxFile {
 export class Outbox implements Closeable {
   readonly #parts: OutboxParts;
   readonly #runningUploads = new Map<string, { readonly key: ArtifactKey; readonly done: Promise<void> }>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #storedCount = 0;
 
   constructor(parts: OutboxParts) {
@@ -106,7 +106,7 @@ export class Outbox implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the outbox is closing'));
+    this.#closeController.abort(new Error('the outbox is closing'));
     const runningPromises = [...this.#runningUploads.values()].map(({ done }) => done);
     await withTimeout(CLOSE_WAIT_MS, 'the outbox to stop', () => Promise.all(runningPromises)).catch(error =>
       this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
@@ -118,7 +118,7 @@ export class Outbox implements Closeable {
     const key = row.key as ArtifactKey;
     const whenStored = this.#store(row, key).finally(() => {
       this.#runningUploads.delete(row.id);
-      if (!this.#closing.signal.aborted) this.#parts.prompt();
+      if (!this.#closeController.signal.aborted) this.#parts.prompt();
     });
     this.#runningUploads.set(row.id, { key, done: whenStored });
   }
@@ -126,7 +126,7 @@ export class Outbox implements Closeable {
   async #store(row: OutboxRow, key: ArtifactKey): Promise<void> {
     const { rows, artifacts, staging, log } = this.#parts;
     const { contentType } = row;
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     try {
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
       // If the row has been removed in the meantime, the object must not remain either.

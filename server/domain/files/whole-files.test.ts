@@ -7,7 +7,7 @@ const [WHOLE, PARTIAL, ENDING] = [1, 2, 3].map(n => `0f9c2a4e-1111-4222-8333-444
   string,
   string,
 ];
-const NAMES = [
+const FILE_NAMES = [
   WHOLE,
   `${PARTIAL}.crdownload`,
   ENDING,
@@ -17,10 +17,10 @@ const NAMES = [
 ];
 
 test('counts a file as partial while its .crdownload file exists', () => {
-  assert.deepEqual(completeGuids(NAMES), [WHOLE]);
+  assert.deepEqual(completeGuids(FILE_NAMES), [WHOLE]);
   assert.deepEqual(
-    [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => downloadState(NAMES, guid)),
+    [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => downloadState(FILE_NAMES, guid)),
     ['whole', 'partial', 'partial', 'absent'],
   );
-  assert.deepEqual([...new Set(downloadGuids(NAMES))], [WHOLE, PARTIAL, ENDING]);
+  assert.deepEqual([...new Set(downloadGuids(FILE_NAMES))], [WHOLE, PARTIAL, ENDING]);
 });

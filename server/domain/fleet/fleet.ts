@@ -55,7 +55,7 @@ export class Fleet implements Closeable {
   #endSessions: (why: string) => Promise<void> = async () => {};
   #hostsReadListener: () => void = () => {};
   #rejoinPromise: Promise<void> | undefined;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #renewLoop: Promise<void> | undefined;
   #isClosed = false;
   #wasLost = false;
@@ -116,7 +116,7 @@ export class Fleet implements Closeable {
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed) {
-      await clock.sleep(this.#renewIntervalMs, this.#closing.signal).catch(() => {});
+      await clock.sleep(this.#renewIntervalMs, this.#closeController.signal).catch(() => {});
       await this.renew();
     }
   }
@@ -227,7 +227,7 @@ export class Fleet implements Closeable {
 
   #stopRenewing(): void {
     this.#isClosed = true;
-    this.#closing.abort(new Error('the host is leaving the fleet'));
+    this.#closeController.abort(new Error('the host is leaving the fleet'));
   }
 
   async #refresh(): Promise<void> {
@@ -257,7 +257,7 @@ export class Fleet implements Closeable {
         return;
       } catch (error) {
         log.warn('fleet.not_joined', { reason: reason(error) });
-        await clock.sleep(this.#renewIntervalMs, this.#closing.signal).catch(() => {});
+        await clock.sleep(this.#renewIntervalMs, this.#closeController.signal).catch(() => {});
       }
     }
   }

@@ -14,7 +14,7 @@ const CLIENT = { ip: '10.0.0.9', address: '10.0.0.8', port: 4321 };
 const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
   new HostTokens(secret, host, { ...systemClock, now: () => new Date(Date.now() + aheadMs) });
 
-const refuses = (read: () => unknown, why: RegExp): void =>
+const assertRefused = (read: () => unknown, why: RegExp): void =>
   assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
 
 test('a token identifies the host that passed a request on and the caller that sent the request', () => {
@@ -23,20 +23,28 @@ test('a token identifies the host that passed a request on and the caller that s
 
 test('refuses a token on another host, for another method or path, after its expiry, and on the host that issued it', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
-  refuses(() => at(C).read(token, REQUEST), /for another host/);
-  refuses(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
-  refuses(() => at(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
-  refuses(() => at(B, 15_001).read(token, REQUEST), /has expired/);
-  refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a loop/);
+  assertRefused(() => at(C).read(token, REQUEST), /for another host/);
+  assertRefused(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
+  assertRefused(() => at(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
+  assertRefused(() => at(B, 15_001).read(token, REQUEST), /has expired/);
+  assertRefused(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a loop/);
 });
 
 test('refuses a token that was signed with another secret, altered or forged', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
-  const [words = '', signature = ''] = token.split('.');
-  const changed = Buffer.from(Buffer.from(words, 'base64url').toString().replace('10.0.0.9', '10.0.0.1')).toString(
-    'base64url',
-  );
-  const foreign = at(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
-  for (const one of [foreign, `${changed}.${signature}`, `${words}.`, `${token}.x`, '', '.', 'x'.repeat(100_000)])
-    refuses(() => at(B).read(one, REQUEST), /was not issued by this fleet/);
+  const [payload = '', signature = ''] = token.split('.');
+  const changedPayload = Buffer.from(
+    Buffer.from(payload, 'base64url').toString().replace('10.0.0.9', '10.0.0.1'),
+  ).toString('base64url');
+  const foreignToken = at(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
+  for (const one of [
+    foreignToken,
+    `${changedPayload}.${signature}`,
+    `${payload}.`,
+    `${token}.x`,
+    '',
+    '.',
+    'x'.repeat(100_000),
+  ])
+    assertRefused(() => at(B).read(one, REQUEST), /was not issued by this fleet/);
 });

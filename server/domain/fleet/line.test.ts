@@ -8,7 +8,7 @@ import { refusal } from '../limits/refusals.ts';
 import { Line, type LineParts } from './line.ts';
 
 /** Creates the line of one host with the given row functions. `left` contains the places that were removed. */
-function lineWith(rows: object) {
+function createLine(rows: object) {
   const left: number[] = [];
   const clock = new ManualClock();
   const line = new Line({
@@ -25,37 +25,37 @@ function lineWith(rows: object) {
   } as unknown as LineParts); // Contains only the members that the line uses.
   const enter = (signal = new AbortController().signal) =>
     line.enter({
-      ...{ application: 'shop' as ApplicationId, refused: REFUSED, waitMs: 50_000, maxWaiting: 10 },
-      ...{ attempt: async () => ({ refused: REFUSED }), signal },
+      ...{ application: 'shop' as ApplicationId, refused: REFUSAL, waitMs: 50_000, maxWaiting: 10 },
+      ...{ attempt: async () => ({ refused: REFUSAL }), signal },
     });
   return { line, clock, left, enter };
 }
 
-const REFUSED = refusal('host', 1, 1);
-const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
+const REFUSAL = refusal('host', 1, 1);
+const waitForNextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 test('a create that is joining the queue when the service stops is refused, and is removed from the queue', async () => {
-  const joining = Promise.withResolvers<QueuePosition>();
-  const { line, left, enter } = lineWith({ join: () => joining.promise });
-  const entered = enter();
+  const joinResult = Promise.withResolvers<QueuePosition>();
+  const { line, left, enter } = createLine({ join: () => joinResult.promise });
+  const outcome = enter();
   line.stop(() => new Error('the service is stopping'));
-  joining.resolve({ turn: 1, place: 7 });
-  assert.deepEqual(await Promise.race([entered, nextTurn().then(() => 'waiting')]), { refused: REFUSED });
+  joinResult.resolve({ turn: 1, place: 7 });
+  assert.deepEqual(await Promise.race([outcome, waitForNextTurn().then(() => 'waiting')]), { refused: REFUSAL });
   assert.deepEqual(left, [7]);
 });
 
 test('removes the row of a create whose caller disconnects while the row is being refreshed', async () => {
-  const refreshing = Promise.withResolvers<void>();
-  const caller = new AbortController();
-  const { line, clock, left, enter } = lineWith({ refresh: () => refreshing.promise });
-  const entered = enter(caller.signal);
-  await nextTurn();
+  const refreshResult = Promise.withResolvers<void>();
+  const callerController = new AbortController();
+  const { line, clock, left, enter } = createLine({ refresh: () => refreshResult.promise });
+  const outcome = enter(callerController.signal);
+  await waitForNextTurn();
   await clock.advance(1_000);
-  caller.abort(new Error('gone'));
-  await assert.rejects(entered);
+  callerController.abort(new Error('gone'));
+  await assert.rejects(outcome);
   assert.deepEqual(left, [7]);
-  refreshing.resolve();
-  await nextTurn();
+  refreshResult.resolve();
+  await waitForNextTurn();
   assert.deepEqual(left, [7, 7]);
   line.stop(() => new Error('the service is stopping'));
 });

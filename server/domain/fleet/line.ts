@@ -61,7 +61,7 @@ export class Line implements Closeable {
   readonly #parts: LineParts;
   /** The waiters whose callers are connected to this host. */
   readonly #waiters = new Map<number, Waiter>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #keepLoop: Promise<void> | undefined;
   #isServing = false;
   #mustServeAgain = false;
@@ -79,12 +79,12 @@ export class Line implements Closeable {
   async enter<T>(request: LineRequest<T>): Promise<LineOutcome<T>> {
     const { application, region = null, refused, maxWaiting, attempt, signal } = request;
     const { rows, host, clock } = this.#parts;
-    if (this.#closing.signal.aborted) return { refused };
+    if (this.#closeController.signal.aborted) return { refused };
     const sinceMs = clock.monotonicMs();
     const createFields = { applicationId: application, hostId: host, region };
     const joinedPlace = await rows.join({ ...createFields, why: refused.why, refused: { ...refused } }, maxWaiting);
     if ('waiting' in joinedPlace) return { refused: refusal('line', maxWaiting, joinedPlace.waiting) };
-    if (this.#closing.signal.aborted) {
+    if (this.#closeController.signal.aborted) {
       // `stop` was called during the query, and rejected only the waiters that existed at that time.
       await rows.leave(joinedPlace.place).catch(error => this.#logFailure(error));
       return { refused };
@@ -102,7 +102,7 @@ export class Line implements Closeable {
     const giveUp = (): void => resolve(this.#refusalOf(waiter));
     this.#waiters.set(joinedPlace.place, waiter);
     try {
-      this.#keepLoop ??= this.#keepWhileWaiting();
+      this.#keepLoop ??= this.#refreshWhileWaiting();
       void this.serve(); // The refusal may be outdated already.
       this.#limitWait(waiter, request.waitMs, signal, giveUp, promise);
       return await promise;
@@ -118,7 +118,7 @@ export class Line implements Closeable {
    * was raised.
    */
   announceRoom(): void {
-    if (this.#parts.fleet.isAlone || this.#isNotifying || this.#closing.signal.aborted) return;
+    if (this.#parts.fleet.isAlone || this.#isNotifying || this.#closeController.signal.aborted) return;
     this.#isNotifying = true;
     void this.#announceAll();
   }
@@ -145,7 +145,7 @@ export class Line implements Closeable {
 
   /** Rejects all waiters on this host, and accepts no more. */
   stop(why: () => Error): void {
-    this.#closing.abort(new Error('the line is closing'));
+    this.#closeController.abort(new Error('the line is closing'));
     for (const waiter of this.#waiters.values()) removeWaiter(waiter, () => waiter.reject(why()));
   }
 
@@ -190,10 +190,10 @@ export class Line implements Closeable {
     );
   }
 
-  async #keepWhileWaiting(): Promise<void> {
+  async #refreshWhileWaiting(): Promise<void> {
     const { rows, clock } = this.#parts;
-    while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
-      await clock.sleep(RETRY_MS, this.#closing.signal).catch(() => {});
+    while (this.#waiters.size > 0 && !this.#closeController.signal.aborted) {
+      await clock.sleep(RETRY_MS, this.#closeController.signal).catch(() => {});
       const currentWaiters = [...this.#waiters.values()];
       const rowOf = ({ row, lastRefusal: refused }: Waiter): WaitingCreate => ({
         ...row,
@@ -237,7 +237,7 @@ export class Line implements Closeable {
   }
 
   async #announceAll(): Promise<void> {
-    await this.#parts.clock.sleep(GATHER_INTERVAL_MS, this.#closing.signal).catch(() => {});
+    await this.#parts.clock.sleep(GATHER_INTERVAL_MS, this.#closeController.signal).catch(() => {});
     this.#isNotifying = false;
     await this.#parts.rows.announceMove().catch(error => this.#logFailure(error));
   }

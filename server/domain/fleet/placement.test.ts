@@ -21,39 +21,42 @@ const host = (id: string, change: Partial<LivingHost> = {}): LivingHost => ({
   ...change,
 });
 
-const chosen = (
+const chooseHost = (
   hosts: readonly LivingHost[],
   region?: string,
   placedCounts = new Map<HostId, number>(),
 ): string | undefined => choose(hosts, { ownHost: OWN, placedCounts, ...(region === undefined ? {} : { region }) });
 
 test('chooses the host with the lowest share of used slots', () => {
-  assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
+  assert.equal(chooseHost([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
 });
 
 test('counts sessions that were placed since the last read of the host usage', () => {
-  assert.equal(chosen([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])), 'b');
+  assert.equal(
+    chooseHost([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])),
+    'b',
+  );
 });
 
 test('prefers the host that received the request, then a host with a warm browser, if usage is equal', () => {
-  assert.equal(chosen([host('a', { warm: 1 }), host('b')]), 'b');
-  assert.equal(chosen([host('a'), host('c', { warm: 1 })]), 'c');
+  assert.equal(chooseHost([host('a', { warm: 1 }), host('b')]), 'b');
+  assert.equal(chooseHost([host('a'), host('c', { warm: 1 })]), 'c');
 });
 
 test('never chooses a host that is draining, is restarting or has no slots', () => {
   assert.equal(
-    chosen([host('a', { draining: true }), host('b', { state: 'away' }), host('c', { slots: 0 })]),
+    chooseHost([host('a', { draining: true }), host('b', { state: 'away' }), host('c', { slots: 0 })]),
     undefined,
   );
 });
 
 test('chooses a host in the requested region if the region has a host that takes sessions', () => {
   const far = host('c', { region: 'far', used: 9 });
-  assert.equal(chosen([host('b'), far], 'far'), 'c');
-  assert.equal(chosen([host('b'), { ...far, draining: true }], 'far'), 'b');
+  assert.equal(chooseHost([host('b'), far], 'far'), 'c');
+  assert.equal(chooseHost([host('b'), { ...far, draining: true }], 'far'), 'b');
 });
 
 test('chooses a full host only if no host has room', () => {
-  assert.equal(chosen([host('a', { used: 10 }), host('b', { slots: 1, used: 0 })]), 'b');
-  assert.equal(chosen([host('a', { used: 12 }), host('c', { used: 10 })]), 'c');
+  assert.equal(chooseHost([host('a', { used: 10 }), host('b', { slots: 1, used: 0 })]), 'b');
+  assert.equal(chooseHost([host('a', { used: 12 }), host('c', { used: 10 })]), 'c');
 });

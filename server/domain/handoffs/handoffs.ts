@@ -143,7 +143,7 @@ export class Handoffs {
   }
 
   async renew(presentedCredentials: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
-    const row = await this.#requireLeased(presentedCredentials, appId, id);
+    const row = await this.#requireLeasedHandoff(presentedCredentials, appId, id);
     return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, presentedCredentials)));
   }
 
@@ -153,7 +153,7 @@ export class Handoffs {
     id: string,
     body: CompleteHandoff,
   ): Promise<Handoff> {
-    const row = await this.#requireLeased(presentedCredentials, appId, id);
+    const row = await this.#requireLeasedHandoff(presentedCredentials, appId, id);
     const { evidence, ...reportFields } = body;
     if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
       throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
@@ -171,7 +171,7 @@ export class Handoffs {
   /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
   async cancel(presentedCredentials: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
     if (hasLease(presentedCredentials)) {
-      const row = await this.#requireLeased(presentedCredentials, appId, id);
+      const row = await this.#requireLeasedHandoff(presentedCredentials, appId, id);
       await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, presentedCredentials));
       return handoffView((await this.#parts.store.handoffs.get(row.applicationId, row.id)) ?? row);
     }
@@ -200,8 +200,8 @@ export class Handoffs {
     const { caller } = presentedCredentials;
     if (!caller)
       return hasLease(presentedCredentials)
-        ? { row: await this.#requireLeased(presentedCredentials, appId, id) }
-        : this.#requireLinked(presentedCredentials, appId, id);
+        ? { row: await this.#requireLeasedHandoff(presentedCredentials, appId, id) }
+        : this.#requireLinkedHandoff(presentedCredentials, appId, id);
     const application = await this.#requireApplication(caller, appId, 'read');
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
     if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
@@ -216,7 +216,7 @@ export class Handoffs {
     const { caller, source } = presentedCredentials;
     if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
-      const { row, browserCookie } = await this.#requireLinked(presentedCredentials, appId, id);
+      const { row, browserCookie } = await this.#requireLinkedHandoff(presentedCredentials, appId, id);
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
       return { row, claimer, ...(browserCookie ? { browserCookie } : {}) };
     }
@@ -231,7 +231,7 @@ export class Handoffs {
    * Finds the hand-off by the secret of the claim link. The secret is accepted only from the browser that first opened
    * the link.
    */
-  async #requireLinked(
+  async #requireLinkedHandoff(
     { bearer = '', browserCookie: cookie, source: _ }: PresentedCredentials,
     appId: string,
     id: string,
@@ -254,7 +254,7 @@ export class Handoffs {
     return { row, browserCookie: { secret: secret.text, until: row.expiresAt } };
   }
 
-  async #requireLeased({ bearer = '' }: PresentedCredentials, appId: string, id: string): Promise<HandoffRow> {
+  async #requireLeasedHandoff({ bearer = '' }: PresentedCredentials, appId: string, id: string): Promise<HandoffRow> {
     const hash = recognizeSecret('handoff_lease', bearer);
     if (!hash) throw holderRequired();
     const row = await this.#parts.store.handoffs.byLease(hash);

@@ -89,10 +89,10 @@ export class LeaseState {
     if (this.#control?.isMasked && !control?.isMasked) {
       this.#isEnding = true;
       this.#timer?.close();
-      const consoleCleared = withTimeout(DISCARD_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
+      const clearPromise = withTimeout(DISCARD_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
         this.#parts.session.browser.discardConsole(),
       );
-      await consoleCleared.catch(this.#parts.onFailed);
+      await clearPromise.catch(this.#parts.onFailed);
     }
     if (ownChangeNumber === this.#changeNumber) this.#apply(row, control);
   }

@@ -25,14 +25,14 @@ const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000
  */
 async function setup(
   agentInput: AgentInput = 'queue',
-  stored?: HandoffRow,
+  storedRow?: HandoffRow,
   browser: Partial<LeasedSession['browser']> = {},
 ) {
   const clock = new TestClock();
   const events: string[] = [];
   const covers: Array<Cover | undefined> = [];
-  const rows = new Map<HandoffId, HandoffRow>(stored ? [[stored.id, stored]] : []);
-  let fence = stored?.fence ?? 0;
+  const rows = new Map<HandoffId, HandoffRow>(storedRow ? [[storedRow.id, storedRow]] : []);
+  let fence = storedRow?.fence ?? 0;
   const findOpen = async () => [...rows.values()].find(({ status }) => status === 'requested' || status === 'claimed');
   const trx = {
     controls: {
@@ -46,8 +46,8 @@ async function setup(
       get: async (_application: ApplicationId, one: HandoffId) => rows.get(one),
       insert: async (row: HandoffRow) => void rows.set(row.id, row),
       change: async (one: HandoffId, change: object) => {
-        const changed = { ...rows.get(one), ...change };
-        const row = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) as never;
+        const changedRow = { ...rows.get(one), ...change };
+        const row = Object.fromEntries(Object.entries(changedRow).filter(([, value]) => value !== null)) as never;
         rows.set(one, row);
         return row;
       },
@@ -72,7 +72,7 @@ async function setup(
     },
     agentInput,
   );
-  await lease.adopt(stored);
+  await lease.adopt(storedRow);
   return { clock, lease, events, covers, row: (one: HandoffId) => rows.get(one) };
 }
 
@@ -101,10 +101,10 @@ describe('control by a viewer', () => {
     const { lease, events } = await setup();
     const first = await lease.take(ANNA);
     assert.equal(await lease.take(BEN), undefined);
-    const again = await lease.take(ANNA);
-    assert.ok(first && again && again.fence > first.fence);
+    const second = await lease.take(ANNA);
+    assert.ok(first && second && second.fence > first.fence);
     assert.equal(lease.isFresh(first.fence), false);
-    assert.equal(lease.isFresh(again.fence), true);
+    assert.equal(lease.isFresh(second.fence), true);
     assert.deepEqual(events, ['control.taken', 'control.refused']);
     await lease.close(false);
   });
@@ -112,12 +112,12 @@ describe('control by a viewer', () => {
   test('queues agent input, and passes the input in order when control is given back', async () => {
     const { lease, events } = await setup();
     const control = await lease.take(ANNA);
-    const passed: string[] = [];
+    const passedInputs: string[] = [];
     for (const name of ['one', 'two', 'three'])
-      void waitOf(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict => passed.push(`${name} ${verdict}`));
+      void waitOf(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict => passedInputs.push(`${name} ${verdict}`));
     await lease.giveBack(control?.fence ?? 0);
-    await pollUntil(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
-    assert.deepEqual(passed, ['one pass', 'two pass', 'three pass']);
+    await pollUntil(30_000, 'the waiting input to pass', () => (passedInputs.length === 3 ? true : undefined));
+    assert.deepEqual(passedInputs, ['one pass', 'two pass', 'three pass']);
     assert.equal(lease.judgeInput('Input.dispatchKeyEvent'), 'pass');
     assert.deepEqual(events, ['control.taken', 'control.given_back']);
     await lease.close(false);
@@ -127,9 +127,9 @@ describe('control by a viewer', () => {
     const { lease } = await setup();
     const control = await lease.take(ANNA);
     assert.ok(control);
-    const renewed = lease.renewTakenControl(control);
+    const renewal = lease.renewTakenControl(control);
     await lease.giveBack(control.fence);
-    assert.equal(await renewed, false);
+    assert.equal(await renewal, false);
     assert.equal(lease.control, undefined);
     await lease.close(false);
   });
@@ -137,13 +137,13 @@ describe('control by a viewer', () => {
   test('refuses input that was queued for too long, and names the command in the error', async () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
-    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
     for (let elapsedMs = 0; elapsedMs < COMMAND_WAIT_MAX_MS; elapsedMs += LEASE_MS / 2) {
       if (control) await lease.renewTakenControl(control);
       clock.advance(LEASE_MS / 2);
       control = lease.control;
     }
-    const verdict = await waiting;
+    const verdict = await pendingVerdict;
     assert.match(JSON.stringify(verdict), /Input\.insertText is refused: a person controls this session/);
     await lease.close(false);
   });
@@ -167,9 +167,9 @@ describe('control by a viewer', () => {
     const { lease, clock, events } = await setup();
     const control = await lease.take(ANNA);
     clock.advance(LEASE_MS / 2);
-    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
     clock.advance(LEASE_MS / 2);
-    assert.equal(await waiting, 'pass');
+    assert.equal(await pendingVerdict, 'pass');
     assert.equal(lease.control, undefined);
     assert.equal(control && (await lease.renewTakenControl(control)), false);
     assert.deepEqual(events, ['control.taken', 'control.expired']);
@@ -178,9 +178,20 @@ describe('control by a viewer', () => {
 
   test('is kept across a restart, and can be taken again only by its holder', async () => {
     const now = new TestClock().now();
-    const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
-    const stored: HandoffRow = { ...requestedRow(now), ...taken, holder: ANNA, leaseExpiresAt: addMs(now, LEASE_MS) };
-    const { lease } = await setup('queue', stored);
+    const takenFields = {
+      origin: 'viewer',
+      status: 'claimed',
+      claimableBy: 'viewer',
+      record: 'keep',
+      fence: 7,
+    } as const;
+    const storedRow: HandoffRow = {
+      ...requestedRow(now),
+      ...takenFields,
+      holder: ANNA,
+      leaseExpiresAt: addMs(now, LEASE_MS),
+    };
+    const { lease } = await setup('queue', storedRow);
     assert.equal(lease.control?.fence, 7);
     assert.notEqual(lease.judgeInput('Input.insertText'), 'pass');
     assert.equal(await lease.take(BEN), undefined);
@@ -191,60 +202,60 @@ describe('control by a viewer', () => {
   test('passes queued input when the session is handed over to another process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
-    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
     await lease.close(false);
-    assert.equal(await waiting, 'pass');
+    assert.equal(await pendingVerdict, 'pass');
   });
 });
 
 describe('a hand-off', () => {
-  const requested = async () => {
+  const setUpHandoff = async () => {
     const all = await setup();
     await all.lease.request(requestedRow(all.clock.now()), BY_SERVICE, ACTOR);
     return all;
   };
 
   test('can be claimed only once, and blocks the agent and masks the pages until it is completed', async () => {
-    const { lease, covers, events } = await requested();
+    const { lease, covers, events } = await setUpHandoff();
     assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
-    const claims = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
-    assert.deepEqual(claims.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
-    const waiting = waitOf(lease.judgeInput('Input.insertText'));
+    const claimResults = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
+    assert.deepEqual(claimResults.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
     assert.equal(covers.at(-1), 'mask');
     const { fence = 0 } = lease.control ?? {};
     await assert.rejects(lease.complete(handoffId, fence - 1, { outcome: 'completed' }, BY_SERVICE), /has ended/);
     await lease.complete(handoffId, fence, { outcome: 'completed' }, BY_SERVICE);
-    assert.equal(await waiting, 'pass');
+    assert.equal(await pendingVerdict, 'pass');
     assert.equal(covers.at(-1), undefined);
     assert.deepEqual(events, ['handoff.requested', 'handoff.claimed', 'handoff.completed']);
     await lease.close(false);
   });
 
   test('unmasks the pages and resumes the agent only after the consoles of the pages have been cleared', async () => {
-    const forgotten = Promise.withResolvers<void>();
-    const { lease, covers, clock } = await setup('queue', undefined, { discardConsole: () => forgotten.promise });
+    const consoleDiscard = Promise.withResolvers<void>();
+    const { lease, covers, clock } = await setup('queue', undefined, { discardConsole: () => consoleDiscard.promise });
     await lease.request(requestedRow(clock.now()), BY_SERVICE, ACTOR);
     const { row } = await lease.claim(handoffId, CLAIMER);
-    const waiting = waitOf(lease.judgeInput('Runtime.evaluate'));
-    const completed = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_SERVICE);
+    const pendingVerdict = waitOf(lease.judgeInput('Runtime.evaluate'));
+    const completion = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_SERVICE);
     await pollUntil(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
     assert.ok(lease.control?.isMasked, 'the agent is still held back');
     assert.equal(covers.at(-1), 'mask');
-    forgotten.resolve();
-    await completed;
-    assert.equal(await waiting, 'pass');
+    consoleDiscard.resolve();
+    await completion;
+    assert.equal(await pendingVerdict, 'pass');
     assert.equal(lease.control, undefined);
     assert.equal(covers.at(-1), undefined);
     await lease.close(false);
   });
 
   test('is requested again, with a higher fence, when its lease ends, and expires at its time limit', async () => {
-    const { lease, clock, events, row } = await requested();
-    const { row: claimed } = await lease.claim(handoffId, CLAIMER);
+    const { lease, clock, events, row } = await setUpHandoff();
+    const { row: claimedRow } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
     await pollUntil(30_000, 'the lease to end', () => (lease.control ? undefined : true));
     assert.equal(lease.open?.status, 'requested');
-    assert.equal(lease.open?.fence, claimed.fence + 1);
+    assert.equal(lease.open?.fence, claimedRow.fence + 1);
     clock.advance(480_000);
     await pollUntil(30_000, 'the hand-off to expire', () => (lease.open ? undefined : true));
     assert.equal(row(handoffId)?.status, 'expired');
@@ -254,7 +265,7 @@ describe('a hand-off', () => {
   });
 
   test('ends control after the live view of its holder has been closed for a minute, even if the lease has not expired', async () => {
-    const { lease, clock } = await requested();
+    const { lease, clock } = await setUpHandoff();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attachView();
     clock.advance(VIEWER_GONE_MS + 1_000);
@@ -271,8 +282,8 @@ describe('a hand-off', () => {
 
   test('ends control after a restart if its holder opens no live view for a minute', async () => {
     const now = new TestClock().now();
-    const claim = { status: 'claimed', holder: ANNA, fence: 1, leaseExpiresAt: addMs(now, 120_000) } as const;
-    const { lease, clock } = await setup('queue', { ...requestedRow(now), ...claim });
+    const claimFields = { status: 'claimed', holder: ANNA, fence: 1, leaseExpiresAt: addMs(now, 120_000) } as const;
+    const { lease, clock } = await setup('queue', { ...requestedRow(now), ...claimFields });
     clock.advance(VIEWER_GONE_MS - 1_000);
     assert.ok(lease.control);
     clock.advance(2_000);
@@ -281,7 +292,7 @@ describe('a hand-off', () => {
   });
 
   test('prevents a viewer from taking control, and cannot be requested while a viewer has control', async () => {
-    const { lease, clock } = await requested();
+    const { lease, clock } = await setUpHandoff();
     assert.equal(await lease.take(ANNA), undefined);
     await lease.cancel(handoffId, BY_SERVICE, ACTOR);
     assert.ok(await lease.take(ANNA));
@@ -290,7 +301,7 @@ describe('a hand-off', () => {
   });
 
   test('ends when its session ends', async () => {
-    const { lease, row } = await requested();
+    const { lease, row } = await setUpHandoff();
     await lease.claim(handoffId, CLAIMER);
     await lease.close(true);
     assert.equal(row(handoffId)?.status, 'session_ended');

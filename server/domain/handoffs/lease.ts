@@ -337,8 +337,8 @@ export class Lease {
 
   /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
   async #waitForInput(): Promise<void> {
-    const inputsSettled = Promise.all([...this.#settleListeners].map(settled => settled()));
-    await inTime(SETTLE_MAX_MS, 'the pending input of the person', () => inputsSettled.then(() => {})).catch(() => {});
+    const settlePromise = Promise.all([...this.#settleListeners].map(settled => settled()));
+    await inTime(SETTLE_MAX_MS, 'the pending input of the person', () => settlePromise.then(() => {})).catch(() => {});
   }
 
   #notifyRequested(row: HandoffRow): void {

@@ -9,7 +9,7 @@ import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 import { Idempotency, type Run, type WriteRequest } from './idempotency.ts';
 
-const SECOND = 1000;
+const SECOND_MS = 1000;
 const [HERE, ELSEWHERE] = ['here', 'elsewhere'] as [HostId, HostId];
 const SESSION = 'session' as SessionId;
 const WRITE: WriteRequest = {
@@ -23,12 +23,12 @@ const WRITE: WriteRequest = {
 
 class Table implements IdempotencyRows {
   readonly rows = new Map<string, IdempotencyRow>();
-  begun = 0;
+  begunCount = 0;
 
   async begin(row: IdempotencyRow): Promise<{ began: true } | { existing: IdempotencyRow }> {
     const existing = this.rows.get(row.keyDigest.toString('hex'));
     if (existing) return { existing };
-    this.begun++;
+    this.begunCount++;
     this.rows.set(row.keyDigest.toString('hex'), row);
     return { began: true };
   }
@@ -52,10 +52,10 @@ class Table implements IdempotencyRows {
 }
 
 const clock = new TestClock();
-const caller = new AbortController();
-const { signal } = caller;
+const callerController = new AbortController();
+const { signal } = callerController;
 
-function processes() {
+function createProcesses() {
   const rows = new Table();
   const isLiving = (): boolean => true;
   const at = (host: HostId): Idempotency =>
@@ -63,102 +63,102 @@ function processes() {
   return { rows, here: at(HERE), elsewhere: at(ELSEWHERE), at };
 }
 
-async function first(idempotency: Idempotency, write = WRITE): Promise<Run> {
-  const begun = await idempotency.begin(write, signal);
-  assert.ok('run' in begun, 'it is the first');
-  return begun.run;
+async function beginFirst(idempotency: Idempotency, write = WRITE): Promise<Run> {
+  const beginResult = await idempotency.begin(write, signal);
+  assert.ok('run' in beginResult, 'it is the first');
+  return beginResult.run;
 }
 
 const isConflict = (words: RegExp) => (error: unknown) =>
   isFault(error, 'idempotency_conflict') && words.test(error.message);
 
-async function idle(): Promise<void> {
+async function waitUntilIdle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
 test('returns the response of the first request to identical requests, and does not store the request body', async () => {
-  const { here, rows } = processes();
-  const run = await first(here);
-  const others = [1, 2, 3].map(() => here.begin(WRITE, signal));
-  await idle();
+  const { here, rows } = createProcesses();
+  const run = await beginFirst(here);
+  const laterRequests = [1, 2, 3].map(() => here.begin(WRITE, signal));
+  await waitUntilIdle();
   await run.keep({ body: { id: 'x' } });
-  for (const other of others) assert.deepEqual(await other, { again: { kept: { body: { id: 'x' } } } });
-  assert.equal(rows.begun, 1);
+  for (const other of laterRequests) assert.deepEqual(await other, { again: { kept: { body: { id: 'x' } } } });
+  assert.equal(rows.begunCount, 1);
   assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
 });
 
 test('runs the next identical request if the first request was refused', async () => {
-  const { here, rows } = processes();
-  const run = await first(here);
-  const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
-  await idle();
+  const { here, rows } = createProcesses();
+  const run = await beginFirst(here);
+  const laterRequests = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
+  await waitUntilIdle();
   await run.release();
-  const next = await Promise.race(others);
+  const next = await Promise.race(laterRequests);
   assert.ok('run' in next);
   await next.run.keep({});
-  const outcomes = await Promise.all(others);
+  const outcomes = await Promise.all(laterRequests);
   assert.equal(outcomes.filter(outcome => 'again' in outcome).length, 1);
-  assert.equal(rows.begun, 2);
+  assert.equal(rows.begunCount, 2);
 });
 
 test('refuses a different request with the same key, even while the first request is running', async () => {
-  const { here } = processes();
-  const run = await first(here);
+  const { here } = createProcesses();
+  const run = await beginFirst(here);
   for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
     await assert.rejects(here.begin({ ...WRITE, ...other }, signal), isConflict(/different request/));
   await run.keep({});
   await assert.rejects(here.begin({ ...WRITE, body: {} }, signal), isConflict(/different request/));
-  await first(here, { ...WRITE, key: 'another key', body: {} });
+  await beginFirst(here, { ...WRITE, key: 'another key', body: {} });
 });
 
 test('refuses an identical request if the first takes longer than 30 seconds, or if its caller disconnects', async () => {
-  const { here } = processes();
-  const run = await first(here);
-  const late = here.begin(WRITE, signal);
-  const leavingCaller = new AbortController();
-  const left = here.begin(WRITE, leavingCaller.signal);
-  left.catch(() => {});
-  late.catch(() => {});
-  await idle();
-  leavingCaller.abort(new Error('gone'));
-  await assert.rejects(left, isConflict(/is still running/));
-  clock.advance(30 * SECOND);
-  await assert.rejects(late, isConflict(/is still running/));
+  const { here } = createProcesses();
+  const run = await beginFirst(here);
+  const lateRequest = here.begin(WRITE, signal);
+  const leavingController = new AbortController();
+  const leavingRequest = here.begin(WRITE, leavingController.signal);
+  leavingRequest.catch(() => {});
+  lateRequest.catch(() => {});
+  await waitUntilIdle();
+  leavingController.abort(new Error('gone'));
+  await assert.rejects(leavingRequest, isConflict(/is still running/));
+  clock.advance(30 * SECOND_MS);
+  await assert.rejects(lateRequest, isConflict(/is still running/));
   run.abandon();
 });
 
 test('polls for the response to a request that is running in another process', async () => {
-  const { here, elsewhere } = processes();
-  const run = await first(elsewhere);
-  const waiting = here.begin(WRITE, signal);
-  await idle();
+  const { here, elsewhere } = createProcesses();
+  const run = await beginFirst(elsewhere);
+  const waitingRequest = here.begin(WRITE, signal);
+  await waitUntilIdle();
   clock.advance(250);
-  await idle();
+  await waitUntilIdle();
   await run.keep({ body: {} });
   clock.advance(250);
-  assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
+  assert.deepEqual(await waitingRequest, { again: { kept: { body: {} } } });
 });
 
 test('after a crash, returns a session that was created, repeats a request that had no effect, and refuses a request whose effect is unknown', async () => {
-  const made = processes();
-  await first(made.here);
-  made.rows.change({ sessionId: SESSION });
-  assert.deepEqual(await made.at(HERE).begin(WRITE, signal), { again: { sessionId: SESSION } });
-  const withoutEffect = processes();
-  await first(withoutEffect.here);
-  await first(withoutEffect.at(HERE));
-  assert.equal(withoutEffect.rows.begun, 2);
-  const withUnknownEffect = processes();
-  await first(withUnknownEffect.here, { ...WRITE, isAtomic: false });
+  const processesWithSession = createProcesses();
+  await beginFirst(processesWithSession.here);
+  processesWithSession.rows.change({ sessionId: SESSION });
+  assert.deepEqual(await processesWithSession.at(HERE).begin(WRITE, signal), { again: { sessionId: SESSION } });
+  const processesWithoutEffect = createProcesses();
+  await beginFirst(processesWithoutEffect.here);
+  await beginFirst(processesWithoutEffect.at(HERE));
+  assert.equal(processesWithoutEffect.rows.begunCount, 2);
+  const processesWithUnknownEffect = createProcesses();
+  await beginFirst(processesWithUnknownEffect.here, { ...WRITE, isAtomic: false });
   await assert.rejects(
-    withUnknownEffect.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
+    processesWithUnknownEffect.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
     isConflict(/interrupted, and may have taken effect/),
   );
 });
 
 test('returns the stored session after the first request was abandoned', async () => {
-  const { here, rows } = processes();
-  const run = await first(here);
+  const { here, rows } = createProcesses();
+  const run = await beginFirst(here);
   rows.change({ sessionId: SESSION });
   run.abandon();
   assert.deepEqual(await here.begin(WRITE, signal), { again: { sessionId: SESSION } });

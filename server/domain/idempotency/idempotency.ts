@@ -58,7 +58,7 @@ export interface IdempotencyParts {
 interface RunningRequest {
   /** The digest of the running request. Absent while its row is being read. */
   digest?: Buffer;
-  readonly ended: Promise<void>;
+  readonly endPromise: Promise<void>;
 }
 
 export class Idempotency {
@@ -85,7 +85,7 @@ export class Idempotency {
       if (beginResult !== 'runs') return beginResult;
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) throw stillRunning();
-      await this.#pause(runningRequest?.ended, runningRequest ? leftMs : Math.min(leftMs, POLL_MS), signal);
+      await this.#pause(runningRequest?.endPromise, runningRequest ? leftMs : Math.min(leftMs, POLL_MS), signal);
     }
   }
 
@@ -111,7 +111,7 @@ export class Idempotency {
       this.#runningRequests.delete(runKey(row));
       end();
     };
-    const runningRequest: RunningRequest = { ended: whenEnded };
+    const runningRequest: RunningRequest = { endPromise: whenEnded };
     this.#runningRequests.set(runKey(row), runningRequest);
     try {
       const insertResult = await this.#parts.rows.begin(row);

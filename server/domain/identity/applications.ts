@@ -171,8 +171,8 @@ export class Applications {
     ids: ReadonlySet<ApplicationId>,
     beforeId: ApplicationId | undefined,
   ): Promise<MemberApplication[]> {
-    const newestFirst = [...ids].sort().reverse();
-    const remainingIds = beforeId === undefined ? newestFirst : newestFirst.filter(id => id < beforeId);
+    const newestFirstIds = [...ids].sort().reverse();
+    const remainingIds = beforeId === undefined ? newestFirstIds : newestFirstIds.filter(id => id < beforeId);
     const rows = await Promise.all(remainingIds.map(id => this.#store.applications.get(id, accountId)));
     return rows.filter(row => row !== undefined);
   }

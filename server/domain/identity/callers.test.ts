@@ -42,11 +42,11 @@ const TOKEN: TokenRow = {
   createdAt: new Date(0),
 };
 
-const PERSON = mint('human_session');
+const personCookie = mint('human_session');
 const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
   id: 'session-1' as HumanSessionId,
   accountId: 'account-1' as AccountId,
-  hash: PERSON.hash,
+  hash: personCookie.hash,
   authTime: new Date(0),
   acr: 'berth:1',
   createdAt: new Date(0),
@@ -84,7 +84,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       touch: async () => ++seen.uses === 1,
     } as unknown as Store['tokens'],
     humanSessions: {
-      byHash: async (hash: Buffer) => (hash.equals(PERSON.hash) ? seen.person : undefined),
+      byHash: async (hash: Buffer) => (hash.equals(personCookie.hash) ? seen.person : undefined),
       touch: async (_: HumanSessionId, _at: Date, _ip: string, idle: Date) =>
         void seen.touches.push(`idle ${idle.getTime()}`),
     } as unknown as Store['humanSessions'],
@@ -155,20 +155,17 @@ test('returns missing_credentials if no credential was sent, and invalid_credent
 
 test('reports the expected kind of credential if another kind was sent, without a database query', async () => {
   const { callers, seen } = await setup();
-  const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
-  assert.deepEqual(
-    [wrongForBrowsers.code, wrongForBrowsers.details],
-    ['invalid_credentials', { expected: 'agent_key' }],
-  );
-  const wrongForAccounts = await refusal(callers.authenticate(bearer(text), 'account'));
-  assert.deepEqual(wrongForAccounts.details, { expected: 'personal_access_token' });
+  const agentKeyRefusal = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
+  assert.deepEqual([agentKeyRefusal.code, agentKeyRefusal.details], ['invalid_credentials', { expected: 'agent_key' }]);
+  const accountRefusal = await refusal(callers.authenticate(bearer(text), 'account'));
+  assert.deepEqual(accountRefusal.details, { expected: 'personal_access_token' });
   assert.equal(seen.reads, 0);
 });
 
 test('returns the same error after the same number of queries for unknown, expired and revoked credentials', async () => {
-  const kinds = [undefined, { ...KEY, expiresAt: new Date(0) }, { ...KEY, revokedAt: new Date(0) }];
+  const inactiveKeys = [undefined, { ...KEY, expiresAt: new Date(0) }, { ...KEY, revokedAt: new Date(0) }];
   const refusals = await Promise.all(
-    kinds.map(async key => {
+    inactiveKeys.map(async key => {
       const { callers, seen } = await setup({ key });
       if (!key) seen.key = undefined;
       const { code, message, details } = await refusal(callers.authenticate(bearer(text), 'agentKey'));
@@ -211,12 +208,12 @@ test('removes a revoked credential from the cache on notification, and clears th
 });
 
 test('does not cache a row that was read before a revocation', async () => {
-  const reading = Promise.withResolvers<void>();
-  const { callers, seen } = await setup({ wait: () => reading.promise });
+  const readGate = Promise.withResolvers<void>();
+  const { callers, seen } = await setup({ wait: () => readGate.promise });
   const first = callers.authenticate(bearer(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
   seen.heard(KEY.hash.toString('hex'));
-  reading.resolve();
+  readGate.resolve();
   await first;
   await refusal(callers.authenticate(bearer(text), 'agentKey'));
 });
@@ -260,7 +257,7 @@ test('stops listening for notifications when it is closed', async () => {
 
 test('authenticates a person by a session cookie, but not by the cookie value as a bearer credential, and not after the idle timeout', async () => {
   const { callers, clock, seen } = await setup();
-  const cookie = PERSON.text.reveal();
+  const cookie = personCookie.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');
   assert.deepEqual([via.kind, via.acr, via.strongestAcr], ['human_session', 'berth:1', 'phr']);
   assert.deepEqual(seen.touches, [`idle ${12 * 3600 * SECOND_MS}`]);
@@ -277,11 +274,11 @@ test('authenticates a person by a session cookie, but not by the cookie value as
 
 test('accepts a person after the cached idle timeout if a use has extended the timeout', async () => {
   const { callers, clock, seen } = await setup();
-  const presented = { cookie: PERSON.text.reveal(), ip: '::1' };
+  const credentials = { cookie: personCookie.text.reveal(), ip: '::1' };
   clock.ms = 40 * SECOND_MS;
-  await callers.authenticate(presented, 'human');
+  await callers.authenticate(credentials, 'human');
   assert.equal(seen.touches.length, 1);
   seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row after the use was recorded.
   clock.ms = 55 * SECOND_MS;
-  assert.equal((await callers.authenticate(presented, 'human')).accountId, 'account-1');
+  assert.equal((await callers.authenticate(credentials, 'human')).accountId, 'account-1');
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientAddress } from './client-address.ts';
 
-const TRUSTED = ['10.0.0.0/24', '2001:db8::/32'];
+const TRUSTED_PROXIES = ['10.0.0.0/24', '2001:db8::/32'];
 
 for (const [what, remoteAddress, forwardedFor, expected] of [
   ['is the peer address without the header', '10.0.0.1', undefined, '10.0.0.1'],
@@ -18,7 +18,7 @@ for (const [what, remoteAddress, forwardedFor, expected] of [
   ['is the peer address if the header is empty', '10.0.0.1', '', '10.0.0.1'],
 ] as const)
   test(`the client's address ${what}`, () => {
-    assert.equal(clientAddress({ remoteAddress, forwardedFor }, TRUSTED), expected);
+    assert.equal(clientAddress({ remoteAddress, forwardedFor }, TRUSTED_PROXIES), expected);
   });
 
 test("the client's address is the peer address if no proxy is trusted", () => {

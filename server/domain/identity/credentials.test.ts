@@ -16,12 +16,12 @@ for (const [kind, prefix] of [
   ['human_session', 'bhs'],
 ] as const)
   test(`a new ${kind} has the documented format, is recognised, and is masked when printed`, () => {
-    const minted = mint(kind);
-    const text = minted.text.reveal();
+    const credential = mint(kind);
+    const text = credential.text.reveal();
     assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));
     assert.deepEqual(recognize(text), { kind, hash: createHash('sha256').update(text).digest() });
-    assert.equal(minted.prefix, text.slice(0, 8));
-    assert.ok(!`${inspect(minted)}${JSON.stringify(minted)}`.includes(text.slice(8)));
+    assert.equal(credential.prefix, text.slice(0, 8));
+    assert.ok(!`${inspect(credential)}${JSON.stringify(credential)}`.includes(text.slice(8)));
   });
 
 test('new credentials are unique', () => {
@@ -40,7 +40,7 @@ test('does not recognise a credential with one mistyped character', () => {
 for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('personal_token').text.reveal()} `])
   test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognize(text), undefined));
 
-const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
+const RANGE_CASES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', '203.0.113.9', true],
   ['203.0.113.0/24', '203.0.114.9', false],
   ['203.0.113.9', '203.0.113.9', true],
@@ -50,7 +50,7 @@ const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['0.0.0.0/0', '2001:db8::1', false],
   ['203.0.113.0/24', 'nonsense', false],
 ];
-for (const [range, ip, inside] of RANGES)
+for (const [range, ip, inside] of RANGE_CASES)
   test(`${ip} is ${inside ? '' : 'not '}in ${range}`, () => assert.equal(rangesAllow([range], ip), inside));
 
 test('an empty list of ranges allows every address', () => assert.ok(rangesAllow([], '198.51.100.1')));

@@ -14,7 +14,7 @@ function movableClock(): Clock & { ms: number } {
   return clock;
 }
 
-const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
+const assertRefused = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
 
 test('returns the id from a cursor for up to a day', () => {
   const clock = movableClock();
@@ -23,17 +23,17 @@ test('returns the id from a cursor for up to a day', () => {
   clock.ms = 24 * HOUR_MS - 1;
   assert.equal(cursors.read(NAME, cursor), 'id-1');
   clock.ms = 24 * HOUR_MS;
-  refuses(() => cursors.read(NAME, cursor));
+  assertRefused(() => cursors.read(NAME, cursor));
 });
 
 test('refuses an altered cursor, and a cursor of another list, owner or installation', () => {
   const cursors = new Cursors(new Secret('s'.repeat(32)), movableClock());
   const cursor = cursors.after(NAME, 'id-1');
-  refuses(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));
-  refuses(() => cursors.read({ ...NAME, owner: 'b' }, cursor));
-  refuses(() => new Cursors(new Secret('t'.repeat(32)), movableClock()).read(NAME, cursor));
-  refuses(() => cursors.read(NAME, `x${cursor}`));
-  for (const text of ['', '.', 'x', 'x.y', 'a.b.c']) refuses(() => cursors.read(NAME, text));
+  assertRefused(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));
+  assertRefused(() => cursors.read({ ...NAME, owner: 'b' }, cursor));
+  assertRefused(() => new Cursors(new Secret('t'.repeat(32)), movableClock()).read(NAME, cursor));
+  assertRefused(() => cursors.read(NAME, `x${cursor}`));
+  for (const text of ['', '.', 'x', 'x.y', 'a.b.c']) assertRefused(() => cursors.read(NAME, text));
 });
 
 test('returns a next cursor only if there are more rows', () => {

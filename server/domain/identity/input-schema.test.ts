@@ -14,8 +14,8 @@ const refusalOf = (schema: JsonObject): string | undefined => {
   }
 };
 
-const nested = (levels: number): JsonObject =>
-  levels === 0 ? {} : { properties: { a: levels === 1 ? {} : nested(levels - 1) } };
+const nestedSchema = (levels: number): JsonObject =>
+  levels === 0 ? {} : { properties: { a: levels === 1 ? {} : nestedSchema(levels - 1) } };
 
 test('accepts schemas with supported JSON Schema keywords', () => {
   for (const schema of [
@@ -53,11 +53,11 @@ test('refuses schemas that are invalid, too large or too expensive to match, and
     [{ const: 'a\0b' }, /input\.const contains a character that cannot be stored/],
     [{ properties: { '\ud800': {} } }, /input\.properties contains a character/],
     [{ enum: [Number.POSITIVE_INFINITY] }, /input\.enum\.0 is a number that is too large/],
-    [nested(8), /nested more than 16 levels/],
+    [nestedSchema(8), /nested more than 16 levels/],
     [{ enum: Array.from({ length: 10_000 }, (_, index) => index) }, /larger than 16384 bytes/],
   ];
   for (const [schema, expected] of cases) assert.match(refusalOf(schema) ?? 'accepted', expected);
-  assert.equal(refusalOf(nested(7)), undefined);
+  assert.equal(refusalOf(nestedSchema(7)), undefined);
 });
 
 test('accepts chains of up to 50 references, and refuses longer chains', () => {
@@ -70,8 +70,11 @@ test('accepts chains of up to 50 references, and refuses longer chains', () => {
   assert.equal(refusalOf(chain(50)), undefined);
   for (const links of [51, 300]) assert.match(refusalOf(chain(links)) ?? '', /reached through more than 50 references/);
   const { $defs } = chain(60);
-  const fromTheEnd = Array.from({ length: 60 }, (_, n) => ({ $ref: `#/$defs/${59 - n}` }));
-  assert.match(refusalOf({ allOf: fromTheEnd, $defs: $defs ?? {} }) ?? '', /reached through more than 50 references/);
+  const reversedReferences = Array.from({ length: 60 }, (_, n) => ({ $ref: `#/$defs/${59 - n}` }));
+  assert.match(
+    refusalOf({ allOf: reversedReferences, $defs: $defs ?? {} }) ?? '',
+    /reached through more than 50 references/,
+  );
 });
 
 test('refuses references that expand to too many schemas', () => {

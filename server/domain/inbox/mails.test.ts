@@ -20,7 +20,7 @@ function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
       return { address: `${account}@a.test`, waiting: [{ ...item, createdAt: NOW, expiresAt: NOW }] };
     },
   };
-  const isGone = 'gone' in errorByAccount;
+  const isDatabaseGone = 'gone' in errorByAccount;
   const mails = new InboxMails({
     clock: { ...systemClock, now: () => NOW },
     log: {
@@ -33,7 +33,7 @@ function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
       inbox: {
         accountsToNotify: async () => Object.keys(errorByAccount),
         postponeNotification: async (...change: unknown[]) => {
-          if (isGone) throw new Error('the database is gone');
+          if (isDatabaseGone) throw new Error('the database is gone');
           said.postponed.push(change);
         },
       },

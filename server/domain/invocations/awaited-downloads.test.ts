@@ -21,14 +21,14 @@ async function awaitDownloads({ completeAfterMs }: { completeAfterMs: number }):
   const beganMs = clock.monotonicMs();
   rows = [download('one', 'complete'), download('two', 'running')];
   const outcomePromise = downloads.next({ session, untilMs: beganMs + 1_000, signal: new AbortController().signal });
-  const elapse = async (): Promise<void> => {
+  const advanceClock = async (): Promise<void> => {
     for (let ms = 0; ms < 3_000; ms += 100) {
       await new Promise(done => setImmediate(done));
       if (ms >= completeAfterMs) rows = rows.map(({ guid }) => download(guid, 'complete'));
       clock.advance(100);
     }
   };
-  const [outcome] = await Promise.all([outcomePromise, elapse()]);
+  const [outcome] = await Promise.all([outcomePromise, advanceClock()]);
   return outcome;
 }
 

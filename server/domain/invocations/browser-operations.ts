@@ -21,7 +21,7 @@ export interface BrowserOperationsParts {
     schemas: readonly object[],
     jobOwner: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
-  readonly typed: Pick<TypedCredentials, 'problem'>;
+  readonly typedCredentials: Pick<TypedCredentials, 'problem'>;
   readonly clock: Clock;
 }
 
@@ -39,7 +39,7 @@ export class BrowserOperations {
 
   /** Whether the credentials that the steps name exist and can be typed. */
   async isConnected({ definition }: BrowserCallable, application: ApplicationId): Promise<boolean> {
-    const problem = await this.#parts.typed.problem(application, credentialsIn(definition.binding.steps));
+    const problem = await this.#parts.typedCredentials.problem(application, credentialsIn(definition.binding.steps));
     return problem === undefined;
   }
 
@@ -55,11 +55,11 @@ export class BrowserOperations {
     const { url: _, steps: __, ...settings } = binding;
     const stepsInput = { ...settings, timeoutMs, ...bindSteps(binding, input) };
     const stepsCall = { operation: 'browser.steps', input: toPlainJson(stepsInput) } as const;
-    const prepared = await this.#parts.managed.prepare(caller, stepsCall.operation, id, stepsCall.input, signal);
+    const preparedCall = await this.#parts.managed.prepare(caller, stepsCall.operation, id, stepsCall.input, signal);
     return {
-      ...prepared,
+      ...preparedCall,
       ...inputRetention(retention),
-      run: async (row, stop) => this.#checkOutput(operation, applicationId, await prepared.run(row, stop)),
+      run: async (row, stop) => this.#checkOutput(operation, applicationId, await preparedCall.run(row, stop)),
     };
   }
 
@@ -95,12 +95,12 @@ export class BrowserOperations {
    * Whether the output matches the schema. If the schema cannot be applied in time, the output counts as not matching.
    */
   async #matches(output: JsonObject, schema: JsonObject, application: ApplicationId): Promise<boolean> {
-    const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_VALIDATED]]);
+    const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[UNVALIDATED_ISSUE]]);
     return issues.length === 0;
   }
 }
 
-const NOT_VALIDATED: SchemaIssue = { path: '', message: 'could not be validated' };
+const UNVALIDATED_ISSUE: SchemaIssue = { path: '', message: 'could not be validated' };
 
 /** Merges the fields of all `extract` steps. If several fields have the same name, the last one is used. */
 function fieldsIn({ results }: JsonObject): JsonObject {

@@ -5,8 +5,8 @@ import { capturedOf, reservationOf } from './cost.ts';
 
 const RATES = { browserSecond: 100, egressMegabyte: 10 };
 const NONE = { browserSecond: 0, egressMegabyte: 0 };
-const measured = { seconds: 6, bytes: 1_500_000 };
-const METERS = 615;
+const meteredUse = { seconds: 6, bytes: 1_500_000 };
+const METERED_COST = 615;
 
 for (const [what, price, input, maxCost, amount] of [
   ['the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
@@ -42,11 +42,11 @@ for (const [what, price, input, maxCost] of [
     ));
 
 for (const [what, ended, captured] of [
-  ['a call that succeeded captures its price and its metered cost', { state: 'succeeded' }, METERS + 50],
+  ['a call that succeeded captures its price and its metered cost', { state: 'succeeded' }, METERED_COST + 50],
   [
     'a call that failed after its start captures its metered cost, but not its price',
     { state: 'failed', phase: 'during' },
-    METERS,
+    METERED_COST,
   ],
   ['a call that failed before its start captures nothing', { state: 'failed', phase: 'before' }, 0],
   ['a cancelled call captures nothing', { state: 'cancelled' }, 0],
@@ -54,5 +54,5 @@ for (const [what, ended, captured] of [
   ['a call captures at most the credit that it held', { state: 'succeeded', reserved: 300 }, 300],
 ] as const)
   test(what, () =>
-    assert.equal(capturedOf(RATES, { metered: measured, reserved: 10_000, price: 50, ...ended }), captured),
+    assert.equal(capturedOf(RATES, { metered: meteredUse, reserved: 10_000, price: 50, ...ended }), captured),
   );

@@ -33,7 +33,7 @@ const executionsWith = (parts: object): Executions =>
   } as unknown as ExecutionsParts);
 
 test('does not run a read call that is cancelled while its start is being recorded', async () => {
-  const ended = Promise.withResolvers<InvocationEnd>();
+  const recordedEnd = Promise.withResolvers<InvocationEnd>();
   let runs = 0;
   const executions: Executions = executionsWith({
     rows: {
@@ -42,7 +42,7 @@ test('does not run a read call that is cancelled while its start is being record
         return { ...row, state: 'dispatched' };
       },
       end: async (_: InvocationId, end: InvocationEnd) => {
-        ended.resolve(end);
+        recordedEnd.resolve(end);
         return { ...row, ...end };
       },
     },
@@ -57,14 +57,14 @@ test('does not run a read call that is cancelled while its start is being record
     },
   });
   await executions.start(caller, row, operation, {});
-  const { state, error } = await ended.promise;
+  const { state, error } = await recordedEnd.promise;
   assert.deepEqual([runs, state, error?.code], [0, 'failed', 'cancelled']);
 });
 
 const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
 
 test('leaves a recovered read call to the next process if the service stops while the call is waiting', async () => {
-  const waiting = Promise.withResolvers<void>();
+  const prepareCall = Promise.withResolvers<void>();
   const ends: InvocationEnd[] = [];
   const executions = executionsWith({
     rows: { listOpen: async () => [row], end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end) },
@@ -74,21 +74,21 @@ test('leaves a recovered read call to the next process if the service stops whil
     managed: {
       releaseLeftoverSessions: async () => {},
       prepare: (...[, , , , signal]: [unknown, unknown, unknown, unknown, AbortSignal]) => {
-        waiting.resolve();
+        prepareCall.resolve();
         return once(signal, 'abort').then(() => signal.throwIfAborted());
       },
     },
   });
-  const recovered = assert.rejects(executions.recover(), { code: 'service_stopping' });
-  await waiting.promise;
+  const recoveryRejection = assert.rejects(executions.recover(), { code: 'service_stopping' });
+  await prepareCall.promise;
   await executions.close();
-  await recovered;
+  await recoveryRejection;
   assert.deepEqual(ends, []);
 });
 
 test('ends a recovered call as failed if its input cannot be opened, and still runs the calls after it', async () => {
   const ends: InvocationEnd[] = [];
-  const started = Promise.withResolvers<unknown>();
+  const startedId = Promise.withResolvers<unknown>();
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
   const executions = executionsWith({
     rows: {
@@ -107,13 +107,13 @@ test('ends a recovered call as failed if its input cannot be opened, and still r
     managed: {
       releaseLeftoverSessions: async () => {},
       prepare: async (...[, , id]: unknown[]) => {
-        started.resolve(id);
+        startedId.resolve(id);
         throw fault('capacity', 'The test has no session.');
       },
     },
   });
   await executions.recover();
-  assert.equal(await started.promise, next.id);
+  assert.equal(await startedId.promise, next.id);
   assert.deepEqual(
     ends.map(({ state, error }) => [state, error?.code, error?.phase]),
     [

@@ -111,7 +111,7 @@ class CostLimitError extends Error {}
 
 export class Executions {
   readonly #parts: ExecutionsParts;
-  readonly #running = new Map<InvocationId, RunningInvocation>();
+  readonly #runningInvocations = new Map<InvocationId, RunningInvocation>();
   /** Invocations that are being inserted and started. */
   readonly #heldIds = new Set<InvocationId>();
   /**
@@ -148,14 +148,14 @@ export class Executions {
     input: JsonObject,
     undo?: () => Promise<void>,
   ): Promise<void> {
-    const running = runningOf(row);
-    this.#running.set(row.id, running);
+    const runningInvocation = runningOf(row);
+    this.#runningInvocations.set(row.id, runningInvocation);
     try {
-      await this.#begin(caller, row, operation, input, running, undo);
-      running.started.resolve();
+      await this.#begin(caller, row, operation, input, runningInvocation, undo);
+      runningInvocation.started.resolve();
     } catch (error) {
-      if (undo) running.started.reject(error);
-      else running.started.resolve();
+      if (undo) runningInvocation.started.reject(error);
+      else runningInvocation.started.resolve();
       throw error;
     }
   }
@@ -166,25 +166,25 @@ export class Executions {
     row: InvocationRow,
     operation: CallableOperation,
     input: JsonObject,
-    running: RunningInvocation,
+    runningInvocation: RunningInvocation,
     undo?: () => Promise<void>,
   ): Promise<void> {
-    const { abortController, ended } = running;
+    const { abortController, ended } = runningInvocation;
     const finish = (endedRow?: InvocationRow): void => {
-      this.#running.delete(row.id);
+      this.#runningInvocations.delete(row.id);
       ended.resolve(endedRow);
     };
     try {
       if (this.#isClosed) throw serviceStopping(); // `close` stopped only calls that ran at that time.
-      const prepared = await this.#prepare(caller, row, operation, input, abortController.signal);
-      const dispatchedRow = await this.#dispatch(row, prepared, running).catch(async error => {
-        const sessionRelease = this.#release(prepared);
+      const preparedCall = await this.#prepare(caller, row, operation, input, abortController.signal);
+      const dispatchedRow = await this.#dispatch(row, preparedCall, runningInvocation).catch(async error => {
+        const sessionRelease = this.#release(preparedCall);
         // A cancellation does not wait for the end of the session.
         if (!(error instanceof CancelledError)) await sessionRelease;
         throw error;
       });
-      if (dispatchedRow) void this.#run(dispatchedRow, prepared, abortController).then(finish, () => finish());
-      else await this.#release(prepared).finally(() => finish());
+      if (dispatchedRow) void this.#run(dispatchedRow, preparedCall, abortController).then(finish, () => finish());
+      else await this.#release(preparedCall).finally(() => finish());
     } catch (error) {
       const { reason: abortReason } = abortController.signal;
       if (abortReason instanceof CancelledError) return finish(await this.#endCancelled(row, operation, abortReason));
@@ -220,10 +220,10 @@ export class Executions {
   async #dispatch(
     { id }: InvocationRow,
     { session }: PreparedCall,
-    running: RunningInvocation,
+    runningInvocation: RunningInvocation,
   ): Promise<InvocationRow | undefined> {
-    running.abortController.signal.throwIfAborted();
-    running.mayHaveBegun = true;
+    runningInvocation.abortController.signal.throwIfAborted();
+    runningInvocation.mayHaveBegun = true;
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
@@ -249,7 +249,7 @@ export class Executions {
    * invocation is not running in this process.
    */
   whenEnded(id: InvocationId): Promise<InvocationRow | undefined> {
-    return this.#running.get(id)?.ended.promise ?? Promise.resolve(undefined);
+    return this.#runningInvocations.get(id)?.ended.promise ?? Promise.resolve(undefined);
   }
 
   /**
@@ -257,16 +257,16 @@ export class Executions {
    * @throws Fault the refusal, if nothing was started and the row was removed.
    */
   async whenStarted(id: InvocationId): Promise<void> {
-    await this.#running.get(id)?.started.promise;
+    await this.#runningInvocations.get(id)?.started.promise;
   }
 
   /** Whether the invocation is left to the next process, because this process is stopping. */
   isLeftToNextProcess(id: InvocationId): boolean {
-    return this.#isClosed && !this.#running.has(id);
+    return this.#isClosed && !this.#runningInvocations.has(id);
   }
 
   isRunning(id: InvocationId): boolean {
-    return this.#running.has(id);
+    return this.#runningInvocations.has(id);
   }
 
   /**
@@ -274,9 +274,9 @@ export class Executions {
    * Returns false if the invocation is not running here, or if an effect other than `read` may have begun.
    */
   cancel(id: InvocationId): boolean {
-    const running = this.#running.get(id);
-    if (!running || (running.mayHaveBegun && running.effect !== 'read')) return false;
-    running.abortController.abort(new CancelledError('The invocation was cancelled.'));
+    const runningInvocation = this.#runningInvocations.get(id);
+    if (!runningInvocation || (runningInvocation.mayHaveBegun && runningInvocation.effect !== 'read')) return false;
+    runningInvocation.abortController.abort(new CancelledError('The invocation was cancelled.'));
     return true;
   }
 
@@ -297,9 +297,9 @@ export class Executions {
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const openRows = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#running.size);
+    const openRows = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#runningInvocations.size);
     const isUntracked = ({ id }: InvocationRow): boolean =>
-      !this.#running.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
+      !this.#runningInvocations.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
     const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH);
     for (const row of leftoverRows) await this.#recoverOne(row);
     return { recovered: leftoverRows.length };
@@ -313,7 +313,7 @@ export class Executions {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const stop = (one: RunningInvocation): void => one.abortController.abort(serviceStopping());
-    const runningInvocations = [...this.#running.values()];
+    const runningInvocations = [...this.#runningInvocations.values()];
     for (const one of runningInvocations.filter(({ effect, isResumable }) => effect === 'read' || isResumable))
       stop(one);
     const effectfulInvocations = runningInvocations.filter(

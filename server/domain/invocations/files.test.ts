@@ -11,8 +11,8 @@ const picture = { bytes: new Uint8Array(1), mimeType: 'image/png' };
 
 /** Returns the tested object, the files that each call of `post` received, and the staged files that were removed. */
 function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
-  const posted: string[][] = [];
-  const removed: string[] = [];
+  const postedFiles: string[][] = [];
+  const removedNames: string[] = [];
   let writes = 0;
   const files = new InvocationFiles({
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
@@ -23,30 +23,30 @@ function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
         writes += 1;
         return { name: `staged-${writes}`, size: 1, checksum: 'abc' };
       },
-      remove: async (name: string) => void removed.push(name),
+      remove: async (name: string) => void removedNames.push(name),
     },
     outbox: {
       post: async (_: ApplicationId, ...posts: readonly OutboxFile[]) =>
-        void posted.push(posts.map(({ key, staged }) => `${key} ${staged}`)),
+        void postedFiles.push(posts.map(({ key, staged }) => `${key} ${staged}`)),
     },
     keyOf: invocationKey,
   } as unknown as InvocationFilesParts);
-  return { files, posted, removed };
+  return { files, posted: postedFiles, removed: removedNames };
 }
 
 test('posts all files of a call to the outbox together', async () => {
-  const { files, posted, removed } = setup({ filesUntilFull: 2 });
+  const { files, posted: postedFiles, removed: removedNames } = setup({ filesUntilFull: 2 });
   const kept = await files.keep(row, [picture, picture]);
   assert.deepEqual(kept, [
     { mimeType: 'image/png', size: 1, checksum: 'abc' },
     { mimeType: 'image/png', size: 1, checksum: 'abc' },
   ]);
   const key = `${row.applicationId}/invocations/${row.id}`;
-  assert.deepEqual([posted, removed], [[[`${key} staged-1`, `${key}-1 staged-2`]], []]);
+  assert.deepEqual([postedFiles, removedNames], [[[`${key} staged-1`, `${key}-1 staged-2`]], []]);
 });
 
 test('posts no file of a call if one file cannot be staged, and removes the files that were staged', async () => {
-  const { files, posted, removed } = setup({ filesUntilFull: 2 });
+  const { files, posted: postedFiles, removed: removedNames } = setup({ filesUntilFull: 2 });
   await assert.rejects(files.keep(row, [picture, picture, picture]), /no space left/);
-  assert.deepEqual([posted, removed], [[], ['staged-1', 'staged-2']]);
+  assert.deepEqual([postedFiles, removedNames], [[], ['staged-1', 'staged-2']]);
 });

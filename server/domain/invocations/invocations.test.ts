@@ -16,24 +16,24 @@ const caller: AgentCaller = {
 
 /**
  * Returns a function that makes the call, the rows of the started calls, and a function that returns the number of
- * inserts so far. For the first `refused` inserts, an equal call of another process already exists.
+ * inserts so far. For the first `refusedCount` inserts, an equal call of another process already exists.
  */
-function setup(refused: number) {
-  const started = new Map<InvocationId, InvocationRow>();
+function setup(refusedCount: number) {
+  const startedRows = new Map<InvocationId, InvocationRow>();
   let inserts = 0;
   const insert: InvocationRows['insert'] = async row => {
     inserts += 1;
     // The row of the equal call is removed before it is read.
-    return inserts <= refused ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
+    return inserts <= refusedCount ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
   };
   const invocations = new Invocations({
     ...{ clock: new TestClock(), host: newId<HostId>(NOW), secret: new Secret('x'.repeat(32)) },
-    rows: { insert, get: async (_: ApplicationId, id: InvocationId) => started.get(id) },
+    rows: { insert, get: async (_: ApplicationId, id: InvocationId) => startedRows.get(id) },
     keys: { get: async () => ({ grants: [{ operationId: 'browser.content' }] }) },
     catalogue: { findById: async () => builtInNamed('browser.content') },
     executions: {
       runHeld: (_: InvocationId, work: () => Promise<unknown>) => work(),
-      start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
+      start: async (_: AgentCaller, row: InvocationRow) => void startedRows.set(row.id, row),
       whenStarted: async () => {},
       isRunning: () => false,
       isLeftToNextProcess: () => false,
@@ -50,19 +50,19 @@ function setup(refused: number) {
       ...([caller, caller.applicationId, 'browser.content', { input: { url: 'https://example.com/' } }] as const),
       { idempotencyKey: 'the same', waitSeconds: 0, signal: new AbortController().signal },
     );
-  return { call, started, inserts: () => inserts };
+  return { call, started: startedRows, inserts: () => inserts };
 }
 
 describe('equal calls of another process that are refused before their start', () => {
   test('a call makes its own attempt if the equal call that it waits for is refused', async () => {
-    const { call, started } = setup(1);
+    const { call, started: startedRows } = setup(1);
     const { invocation, isReplayed } = await call();
-    assert.deepEqual([[...started.keys()], isReplayed], [[invocation.id], false]);
+    assert.deepEqual([[...startedRows.keys()], isReplayed], [[invocation.id], false]);
   });
 
   test('a call is refused after three equal calls were refused, and nothing is started', async () => {
-    const { call, started, inserts } = setup(4);
+    const { call, started: startedRows, inserts } = setup(4);
     await assert.rejects(call, { code: 'idempotency_conflict' });
-    assert.deepEqual([inserts(), started.size], [3, 0]);
+    assert.deepEqual([inserts(), startedRows.size], [3, 0]);
   });
 });

@@ -196,13 +196,13 @@ export class Invocations {
    */
   async requireGrantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
     const { catalogue } = this.#parts;
-    const published = await catalogue.findById(caller.applicationId, operationId);
-    if (!published) throw notFound('Operation', operationId);
+    const publishedOperation = await catalogue.findById(caller.applicationId, operationId);
+    if (!publishedOperation) throw notFound('Operation', operationId);
     const operation =
-      published.revision === revision
-        ? published
+      publishedOperation.revision === revision
+        ? publishedOperation
         : await catalogue.findRevision(caller.applicationId, operationId, revision);
-    if (!operation) throw revisionConflict(operationId, published.revision);
+    if (!operation) throw revisionConflict(operationId, publishedOperation.revision);
     const grant = grantFor(await this.#grants(caller), operation);
     if (!grant) throw notGranted(operationId);
     return { operation, grant };

@@ -1,7 +1,7 @@
 // Types credentials into the pages of a call, and removes the typed text from the results of the call. Each text is
 // added to the secrets of the session before it is typed.
 import type { DriveFailed, DriveFailure, Helper, HelpRequest, StepsOutcome } from '../../engines/driver/command.ts';
-import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
+import type { TypingOutcome, TypingRequest } from '../../engines/recorder/type-text.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -22,7 +22,7 @@ import type { GivenStep } from './browser-steps.ts';
  * that masks the typed text.
  */
 export interface TypingPage {
-  type(typing: Typing): Promise<TypingOutcome | undefined>;
+  type(typing: TypingRequest): Promise<TypingOutcome | undefined>;
   cover(shouldCover: boolean): Promise<boolean>;
 }
 

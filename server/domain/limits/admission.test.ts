@@ -6,7 +6,7 @@ import { isFault } from '../../kit/fault.ts';
 import { quotaOf, refusalOf, termsOf } from './admission.ts';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
-const SECOND = 1000;
+const SECOND_MS = 1000;
 const LIMITS = {
   ...BROWSER_LIMITS_DEFAULT,
   maxConcurrent: 3,
@@ -14,7 +14,7 @@ const LIMITS = {
   defaultTimeout: 60,
   maxTimeout: 90,
 };
-const use = (living: number, created: number, oldest = addMs(NOW, -20 * SECOND)) => ({
+const use = (living: number, created: number, oldest = addMs(NOW, -20 * SECOND_MS)) => ({
   configured: {},
   egressBytes: 0,
   living,
@@ -25,8 +25,11 @@ const use = (living: number, created: number, oldest = addMs(NOW, -20 * SECOND))
 describe('termsOf', () => {
   test('termsOf returns the limits and an expiry from the default timeout or the requested timeout', () => {
     const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
-    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: addMs(NOW, 60 * SECOND), below });
-    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: addMs(NOW, 90 * SECOND), below });
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: addMs(NOW, 60 * SECOND_MS), below });
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), {
+      expiresAt: addMs(NOW, 90 * SECOND_MS),
+      below,
+    });
   });
 
   test('termsOf throws invalid_request for a timeout above maxTimeout', () => {

@@ -29,11 +29,11 @@ test('ignores configured limits with unknown names, and values that are not numb
 
 test('reports settings that have no effect: limits above the ceiling, and a default timeout above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
-  const paths = (asked: Parameters<typeof ineffectiveLimitIssues>[0]): string[] =>
+  const issuePathsOf = (asked: Parameters<typeof ineffectiveLimitIssues>[0]): string[] =>
     ineffectiveLimitIssues(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
-  assert.deepEqual(paths({}), []);
-  assert.deepEqual(paths({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
-  assert.deepEqual(paths({ maxConcurrent: 10 }), [], 'the limit was configured before');
-  assert.deepEqual(paths({ maxConcurrent: 9 }), ['browsers.maxConcurrent']);
-  assert.deepEqual(paths({ defaultTimeout: 700, maxTimeout: 600 }), ['browsers.defaultTimeout']);
+  assert.deepEqual(issuePathsOf({}), []);
+  assert.deepEqual(issuePathsOf({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
+  assert.deepEqual(issuePathsOf({ maxConcurrent: 10 }), [], 'the limit was configured before');
+  assert.deepEqual(issuePathsOf({ maxConcurrent: 9 }), ['browsers.maxConcurrent']);
+  assert.deepEqual(issuePathsOf({ defaultTimeout: 700, maxTimeout: 600 }), ['browsers.defaultTimeout']);
 });

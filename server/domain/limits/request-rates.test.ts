@@ -6,7 +6,7 @@ import { RequestRates } from './request-rates.ts';
 
 const key = (id: string) => ({ kind: 'agentKey', keyId: id as KeyId }) as const;
 
-function ratesOf(reads: number, writes: number) {
+function createRates(reads: number, writes: number) {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
   return { rates: new RequestRates({ reads, writes }, clock), clock };
 }
@@ -18,7 +18,7 @@ const refusedWith = (details: object) => (error: unknown) => {
 };
 
 test('allows each credential to send the requests of one minute at once, and then limits the credential to the refill rate', () => {
-  const { rates, clock } = ratesOf(3, 30);
+  const { rates, clock } = createRates(3, 30);
   for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
   const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };
   assert.throws(() => rates.take(key('a'), false), refusedWith({ ...details, retryAfterSeconds: 20 }));
@@ -33,7 +33,7 @@ test('allows each credential to send the requests of one minute at once, and the
 });
 
 test('counts reads and writes of each credential separately', () => {
-  const { rates } = ratesOf(1, 1);
+  const { rates } = createRates(1, 1);
   const via = (id: string) => ({ kind: 'personal_token', id: id as TokenId }) as const;
   const token = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;
   rates.take(key('a'), false);
@@ -46,7 +46,7 @@ test('counts reads and writes of each credential separately', () => {
 });
 
 test('tracks only the 10,000 most recently used credentials', () => {
-  const { rates } = ratesOf(1, 1);
+  const { rates } = createRates(1, 1);
   for (let n = 0; n <= 10_000; n++) rates.take(key(`${n}`), false);
   assert.throws(() => rates.take(key('1'), false));
   assert.throws(() => rates.take(key('10000'), false));

@@ -32,7 +32,8 @@ class Client {
 
 describe('WaitingBytes', () => {
   const bounds = { session: 10, application: 15, process: 20 };
-  const closed = (...clients: Client[]): Array<string | undefined> => clients.map(({ closedFor }) => closedFor);
+  const exceededBoundsOf = (...clients: Client[]): Array<string | undefined> =>
+    clients.map(({ closedFor }) => closedFor);
 
   it('closes the client with the most unread bytes if the session exceeds its limit', () => {
     const all = new WaitingBytes(bounds);
@@ -40,7 +41,7 @@ describe('WaitingBytes', () => {
     other.holds(5);
     large.holds(7);
     small.holds(4);
-    assert.deepEqual(closed(small, large, other), [undefined, 'session', undefined]);
+    assert.deepEqual(exceededBoundsOf(small, large, other), [undefined, 'session', undefined]);
     small.holds(10);
     assert.equal(small.closedFor, undefined);
   });
@@ -51,9 +52,9 @@ describe('WaitingBytes', () => {
     three.holds(9);
     one.holds(8);
     two.holds(8);
-    assert.deepEqual(closed(one, two, three), ['application', undefined, undefined]);
+    assert.deepEqual(exceededBoundsOf(one, two, three), ['application', undefined, undefined]);
     new Client(all, 'c', '4').holds(4);
-    assert.deepEqual(closed(two, three), [undefined, 'process']);
+    assert.deepEqual(exceededBoundsOf(two, three), [undefined, 'process']);
   });
 
   it('recounts the unread bytes of all clients before it closes a client', () => {
@@ -61,7 +62,7 @@ describe('WaitingBytes', () => {
     const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
     one.bytes = 0; // The receiver has read all bytes.
     two.holds(8);
-    assert.deepEqual(closed(one, two), [undefined, undefined]);
+    assert.deepEqual(exceededBoundsOf(one, two), [undefined, undefined]);
   });
 
   it('does not count the bytes of a client that has disconnected', () => {

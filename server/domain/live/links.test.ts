@@ -8,13 +8,13 @@ import { Secret } from '../../kit/secret.ts';
 import { LiveLinks } from './links.ts';
 
 const session = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
-const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const otherSession = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 const keyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const clock = new TestClock();
 const links = new LiveLinks(new Secret('a secret of this installation, long enough'), clock);
 const claims = { session, right: 'view', expiresAt: addMs(clock.now(), 60_000), epoch: 3, keyId } as const;
 
-const refused = (code: string) => (error: unknown) => isFault(error, code);
+const hasFaultCode = (code: string) => (error: unknown) => isFault(error, code);
 
 describe('live view tokens', () => {
   test('reading a token returns its original claims, with the expiry rounded up to whole seconds', () => {
@@ -25,26 +25,26 @@ describe('live view tokens', () => {
   });
 
   test('a token is refused for another session', () => {
-    assert.throws(() => links.read(links.tokenOf(claims), other), refused('signed_url_invalid'));
+    assert.throws(() => links.read(links.tokenOf(claims), otherSession), hasFaultCode('signed_url_invalid'));
   });
 
   test('a token is refused if a single character was changed', () => {
     const token = links.tokenOf(claims);
     for (let at = 3; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
-      assert.throws(() => links.read(changed, session), refused('signed_url_invalid'), `character ${at}`);
+      assert.throws(() => links.read(changed, session), hasFaultCode('signed_url_invalid'), `character ${at}`);
     }
   });
 
   test('a token is refused if its right was changed from view to control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
     const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
-    assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
+    assert.throws(() => links.read(`lv_${forged}.${signature}`, session), hasFaultCode('signed_url_invalid'));
   });
 
   test('a token is refused by another installation', () => {
     const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
-    assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
+    assert.throws(() => links.read(foreign.tokenOf(claims), session), hasFaultCode('signed_url_invalid'));
   });
 
   test('a token is refused after its expiry', async () => {
@@ -53,7 +53,7 @@ describe('live view tokens', () => {
     late.advance(61_000);
     assert.throws(
       () => new LiveLinks(new Secret('x'.repeat(32)), late).read(token, session),
-      refused('signed_url_expired'),
+      hasFaultCode('signed_url_expired'),
     );
   });
 });

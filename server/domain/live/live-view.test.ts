@@ -15,7 +15,7 @@ const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const LATE_MS = 20;
 
-const adopted = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
+const adoptedRow = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
 
 const claimedHandoff = (now: Date): HandoffRow => ({
   ...{ id: 'handoff' as HandoffId, applicationId, sessionId, origin: 'api', status: 'claimed', instructions: 'x' },
@@ -57,7 +57,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
       return undefined;
     },
   };
-  await new Watchers([recorder, view], silentLog).attend(live, adopted, new AbortController().signal);
+  await new Watchers([recorder, view], silentLog).attend(live, adoptedRow, new AbortController().signal);
   assert.deepEqual(covers, ['guard mask', 'recorder mask']);
   await view.leaseOf(sessionId)?.close(false);
 });
@@ -78,7 +78,7 @@ test('keeps no lease for an adopted session if attend fails', async () => {
     browser: { restrictNavigations: () => Promise.reject(new Error('the browser does not respond')) },
   } as unknown as LiveSession;
   const view = viewWith(clock, async () => claimedHandoff(clock.now()));
-  await assert.rejects(view.attend(live, adopted), /does not respond/);
+  await assert.rejects(view.attend(live, adoptedRow), /does not respond/);
   assert.equal(view.leaseOf(sessionId), undefined);
   assert.equal(holds, 0);
 });

@@ -91,10 +91,11 @@ export class PageWorlds {
     let frame = this.main;
     const corner = { x: 0, y: 0 };
     for (let depth = 0; ; depth++) {
-      const found = await this.callInFrame(frame, source, [x - corner.x, y - corner.y], false);
-      const { className, objectId } = found;
+      const remoteObject = await this.callInFrame(frame, source, [x - corner.x, y - corner.y], false);
+      const { className, objectId } = remoteObject;
       const isFrame = typeof className === 'string' && /^HTMLI?FrameElement$/.test(className);
-      if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string') return { frame, found, corner };
+      if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string')
+        return { frame, found: remoteObject, corner };
       const nestedFrame = await this.#frameInside(frame, objectId, corner);
       if (!nestedFrame) return { frame, found: {}, corner };
       frame = nestedFrame;

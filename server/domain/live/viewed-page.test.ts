@@ -19,70 +19,73 @@ const MOUSE_DOWN = {
 
 test('queues up to 1,000 inputs in order while the page has not responded to a mouse press', async () => {
   const response = Promise.withResolvers<object>();
-  const said: string[] = [];
+  const sentTexts: string[] = [];
   const target = {
     id: 'page',
     on: () => ({ close: () => {} }),
     send: () => response.promise,
     post: (method: string, params: { text?: string } = {}) =>
-      void (method === 'Input.insertText' && said.push(params.text ?? '')),
+      void (method === 'Input.insertText' && sentTexts.push(params.text ?? '')),
   } as unknown as ObservedTarget;
   const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
   page.text('before');
   page.mouse(MOUSE_DOWN);
   for (let n = 0; n < 1_500; n++) page.text(String(n));
   assert.equal(await page.copy(false), '', 'a copy is empty at once if the queue is full');
-  assert.deepEqual(said, ['before']);
+  assert.deepEqual(sentTexts, ['before']);
   response.resolve({});
-  await pollUntil(30_000, 'the queued inputs to be sent', () => said.length > 1_000 || undefined);
-  assert.deepEqual(said, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
+  await pollUntil(30_000, 'the queued inputs to be sent', () => sentTexts.length > 1_000 || undefined);
+  assert.deepEqual(sentTexts, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
   page.close();
 });
 
 test('giving back control drops queued input, and whenInputSent resolves once the input in progress was sent', async () => {
   const response = Promise.withResolvers<object>();
-  const said: string[] = [];
+  const sentMethods: string[] = [];
   const target = {
     id: 'page',
     on: () => ({ close: () => {} }),
     send: (method: string) => {
-      said.push(method);
+      sentMethods.push(method);
       return response.promise;
     },
-    post: (method: string) => void said.push(method),
+    post: (method: string) => void sentMethods.push(method),
   } as unknown as ObservedTarget;
   const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
   page.mouse(MOUSE_DOWN);
   page.text('too late');
-  const ended: string[] = [];
-  void page.copy(false).then(text => ended.push(`copied '${text}'`));
-  void page.whenInputSent().then(() => ended.push('input sent'));
+  const endedCalls: string[] = [];
+  void page.copy(false).then(text => endedCalls.push(`copied '${text}'`));
+  void page.whenInputSent().then(() => endedCalls.push('input sent'));
   page.setControlled(false);
   await new Promise(done => setImmediate(done));
-  assert.deepEqual(ended, ["copied ''"], 'the mouse press may still be sent');
+  assert.deepEqual(endedCalls, ["copied ''"], 'the mouse press may still be sent');
   response.resolve({});
-  await pollUntil(30_000, 'the wait for the input to end', () => ended.includes('input sent') || undefined);
-  assert.ok(said.includes('Input.dispatchMouseEvent'));
-  assert.ok(!said.includes('Input.insertText') && !said.includes('Input.dispatchKeyEvent'), String(said));
+  await pollUntil(30_000, 'the wait for the input to end', () => endedCalls.includes('input sent') || undefined);
+  assert.ok(sentMethods.includes('Input.dispatchMouseEvent'));
+  assert.ok(
+    !sentMethods.includes('Input.insertText') && !sentMethods.includes('Input.dispatchKeyEvent'),
+    String(sentMethods),
+  );
   page.close();
 });
 
 for (const when of ['before', 'after'] as const)
   test(`a mouse press is complete after control was given back ${when} the list of a select element is shown`, async () => {
-    const described = Promise.withResolvers<object>();
-    const evaluated = Promise.withResolvers<void>();
-    const dispatched: unknown[] = [];
+    const selectDescription = Promise.withResolvers<object>();
+    const evaluateCall = Promise.withResolvers<void>();
+    const mouseEventTypes: unknown[] = [];
     let foundElement: object = { objectId: 'select' };
     const responses: Record<string, () => Promise<object>> = {
       'Page.createIsolatedWorld': async () => ({ executionContextId: 1 }),
       'Runtime.evaluate': async () => {
-        evaluated.resolve();
+        evaluateCall.resolve();
         return { result: foundElement };
       },
-      'Runtime.callFunctionOn': () => described.promise,
+      'Runtime.callFunctionOn': () => selectDescription.promise,
     };
     const note = (method: string, { type }: { type?: string } = {}): void => {
-      if (method === 'Input.dispatchMouseEvent') dispatched.push(type);
+      if (method === 'Input.dispatchMouseEvent') mouseEventTypes.push(type);
     };
     const target = {
       id: 'page',
@@ -96,9 +99,9 @@ for (const when of ['before', 'after'] as const)
     const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
     page.setControlled(true);
     page.mouse(MOUSE_DOWN);
-    await evaluated.promise;
+    await evaluateCall.promise;
     if (when === 'before') page.setControlled(false);
-    described.resolve({ result: { value: { x: 0, y: 0, width: 9, height: 9, options: [] } } });
+    selectDescription.resolve({ result: { value: { x: 0, y: 0, width: 9, height: 9, options: [] } } });
     await page.whenInputSent();
     if (when === 'after') {
       assert.ok(page.state.select);
@@ -110,6 +113,6 @@ for (const when of ['before', 'after'] as const)
     page.mouse(MOUSE_DOWN);
     page.mouse({ ...MOUSE_DOWN, action: 'up', buttons: 0 });
     await page.whenInputSent();
-    assert.deepEqual(dispatched, ['mousePressed', 'mouseReleased']);
+    assert.deepEqual(mouseEventTypes, ['mousePressed', 'mouseReleased']);
     page.close();
   });

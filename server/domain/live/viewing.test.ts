@@ -20,14 +20,14 @@ function openPage(): { target: ObservedTarget; end: () => void } {
 
 test('shows the pages to a later viewer if the first observation of the pages failed', async () => {
   const [first, second] = [openPage(), openPage()];
-  let observed = 0;
+  let observationCount = 0;
   const live = {
     secrets: { cleanAll: (pages: unknown) => pages },
     browser: {
       observe: async ({ target }: Observer) => {
-        observed++;
-        target(observed === 1 ? first.target : second.target);
-        if (observed === 1) throw new Error('no response');
+        observationCount++;
+        target(observationCount === 1 ? first.target : second.target);
+        if (observationCount === 1) throw new Error('no response');
         return { close: () => {} };
       },
       listPages: async () => [],
@@ -36,7 +36,7 @@ test('shows the pages to a later viewer if the first observation of the pages fa
   const viewing = new Viewing(live, () => ({ close: () => {} }), new TestClock());
   await assert.rejects(viewing.open(), /no response/);
   await viewing.open();
-  assert.equal(observed, 2);
+  assert.equal(observationCount, 2);
   first.end();
   assert.ok(viewing.page('page'), 'the end of the first observation does not remove what the second has found');
   second.end();

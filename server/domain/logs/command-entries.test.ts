@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 
 const SECRET = 'hunter2-S3cr3t';
-const everywhere = {
+const secretParams = {
   text: SECRET,
   unmodifiedText: SECRET,
   key: SECRET[0],
@@ -22,7 +22,7 @@ const everywhere = {
 
 for (const method of LOGGED_COMMANDS)
   test(`logs ${method} without typed text, arguments and secrets`, () => {
-    const kept = JSON.stringify(commandParams(method, everywhere));
+    const kept = JSON.stringify(commandParams(method, secretParams));
     assert.ok(!kept.includes(SECRET) && !kept.includes('KeyH') && !kept.includes('72'), kept);
   });
 

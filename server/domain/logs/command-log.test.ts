@@ -19,9 +19,9 @@ test('redacts typed text in a console message from the same turn of the event lo
       void lines.push(...chunks.flatMap(chunk => chunk.lines)),
   };
   const log = new SessionLog({ application, session, rows, clock: systemClock, log: silentLog });
-  const commands = new CommandLog({ log, pageOf: () => 1, clock: systemClock });
+  const commandLog = new CommandLog({ log, pageOf: () => 1, clock: systemClock });
   const message = Buffer.from(JSON.stringify({ id: 1, method: 'Input.insertText', params: { text: SECRET } }));
-  const onResponse = commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
+  const onResponse = commandLog.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
   log.add({ at: 1, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: `input ${SECRET}` } });
   onResponse?.(Buffer.from('{"id":1,"result":{}}'));
   log.add({ at: 2, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: 'over' } });
@@ -39,10 +39,10 @@ test('redacts the text of an expression in later entries, even if the expression
   };
   const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
   const log = new SessionLog({ application, session, rows, clock, log: silentLog });
-  const commands = new CommandLog({ log, pageOf: () => 1, clock });
+  const commandLog = new CommandLog({ log, pageOf: () => 1, clock });
   const send = (method: string, params: object): void => {
     const message = Buffer.from(JSON.stringify({ id: 1, method, params }));
-    commands.onCommand({ method, targetIds: ['page'], message })?.(Buffer.from('{"id":1,"result":{}}'));
+    commandLog.onCommand({ method, targetIds: ['page'], message })?.(Buffer.from('{"id":1,"result":{}}'));
   };
   for (let n = 0; n < COMMAND_BURST_MAX; n++) send('Page.reload', {});
   send('Runtime.evaluate', { expression: `search.value = '${SECRET}'; search.form.submit()` });
@@ -56,14 +56,14 @@ test('parses the oldest queued commands at once if too many commands are queued'
   const rows = { write: async () => {} };
   const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
   const log = new SessionLog({ application, session, rows, clock, log: silentLog });
-  const typed: unknown[] = [];
-  log.typedText.rememberText = text => void typed.push(text);
-  const commands = new CommandLog({ log, pageOf: () => 1, clock });
+  const typedTexts: unknown[] = [];
+  log.typedText.rememberText = text => void typedTexts.push(text);
+  const commandLog = new CommandLog({ log, pageOf: () => 1, clock });
   for (let n = 0; n < 1_000; n++) {
     const message = Buffer.from(JSON.stringify({ id: n, method: 'Input.insertText', params: { text: `text ${n}` } }));
-    commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
+    commandLog.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
   }
-  assert.ok(typed.length >= 800, `${typed.length} of 1000 were parsed in the turn in which they arrived`);
-  assert.deepEqual(typed.slice(0, 2), ['text 0', 'text 1']);
+  assert.ok(typedTexts.length >= 800, `${typedTexts.length} of 1000 were parsed in the turn in which they arrived`);
+  assert.deepEqual(typedTexts.slice(0, 2), ['text 0', 'text 1']);
   await log.close();
 });

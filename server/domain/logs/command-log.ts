@@ -91,14 +91,14 @@ export class CommandLog implements CommandTap {
 
   #readCommand(loggedCommand: LoggedCommand, isLogged: boolean): void {
     const { method, message = EMPTY_BUFFER } = loggedCommand;
-    const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
-    const params = isObject(parsed?.params) ? parsed.params : {};
-    if (parsed) this.#rememberTyped(loggedCommand, params);
+    const parsedCommand = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
+    const params = isObject(parsedCommand?.params) ? parsedCommand.params : {};
+    if (parsedCommand) this.#rememberTyped(loggedCommand, params);
     if (!isLogged) return;
-    loggedCommand.loggedParams = parsed
+    loggedCommand.loggedParams = parsedCommand
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
       : { cut: true, bytes: message.length };
-    loggedCommand.isSecret = !parsed || mayReturnSecrets(method, params);
+    loggedCommand.isSecret = !parsedCommand || mayReturnSecrets(method, params);
     loggedCommand.message = undefined;
   }
 

@@ -128,19 +128,19 @@ function timingsOf(hop: Hop): Timings {
   if (!timing || requestSeconds === undefined || sentSeconds === undefined)
     return { blocked: -1, dns: -1, ssl: -1, connect: -1, send: 0, wait: 0, receive: wholeMs };
   const at = (name: string): number => numberAt(timing, name) ?? -1;
-  const queueing = roundedMs(1000 * (requestSeconds - sentSeconds));
+  const queueingMs = roundedMs(1000 * (requestSeconds - sentSeconds));
   const firstStepMs = [at('dnsStart'), at('connectStart'), at('sendStart')].find(value => value >= 0) ?? 0;
   const headersMs = at('receiveHeadersEnd');
   const receive = endSeconds === undefined ? 0 : roundedMs(1000 * (endSeconds - requestSeconds) - headersMs);
   return {
-    blocked: roundedMs(queueing + firstStepMs),
+    blocked: roundedMs(queueingMs + firstStepMs),
     dns: stepMs(at('dnsStart'), at('dnsEnd')),
     ssl: stepMs(at('sslStart'), at('sslEnd')),
     connect: stepMs(at('connectStart'), at('connectEnd')),
     send: roundedMs(at('sendEnd') - at('sendStart')),
     wait: roundedMs(headersMs - at('sendEnd')),
     receive,
-    _blocked_queueing: queueing,
+    _blocked_queueing: queueingMs,
   };
 }
 

@@ -6,16 +6,18 @@ import { BrowserEntries, kindOf } from './browser-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { harOf } from './har.ts';
 
-interface Captured {
+interface CapturedEvent {
   readonly at: number;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 /** Events of Chromium 156 for a page with a frame, a worker, a socket, redirects, cached and failed requests. */
-const CAPTURED: readonly Captured[] = JSON.parse(readFileSync(new URL('captured.json', import.meta.url), 'utf8'));
+const CAPTURED_EVENTS: readonly CapturedEvent[] = JSON.parse(
+  readFileSync(new URL('captured.json', import.meta.url), 'utf8'),
+);
 
-const entries = (captured: readonly Captured[] = CAPTURED): LogEntry[] => {
+const entries = (captured: readonly CapturedEvent[] = CAPTURED_EVENTS): LogEntry[] => {
   const browser = new BrowserEntries();
   return captured.flatMap(({ method, params, at }) => {
     const kind = kindOf(method);
@@ -34,12 +36,12 @@ async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: s
 }
 
 const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname;
-const outcome = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
+const outcomeOf = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
 
 test('a HAR file lists every request and redirect with its status', async () => {
   const { har } = await fileOf(entries());
   assert.deepEqual(
-    har.log.entries.map(outcome).sort(),
+    har.log.entries.map(outcomeOf).sort(),
     [
       '/ 200',
       '/abort 0',
@@ -64,23 +66,24 @@ test('a HAR file lists every request and redirect with its status', async () => 
 
 test('a HAR file describes cached, failed and redirected requests and WebSockets as DevTools does', async () => {
   const { har } = await fileOf(entries());
-  const only = (path: string): HarRecord => har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
-  const cached = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
-  assert.deepEqual(cached.map(({ _fromCache }) => _fromCache).sort(), ['disk', undefined]);
+  const entryAt = (path: string): HarRecord =>
+    har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
+  const cachedEntries = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
+  assert.deepEqual(cachedEntries.map(({ _fromCache }) => _fromCache).sort(), ['disk', undefined]);
   assert.deepEqual(
-    cached.map(({ response }) => response.content.size),
+    cachedEntries.map(({ response }) => response.content.size),
     [15, 15],
   );
-  assert.equal(only('/abort').response._error, 'net::ERR_EMPTY_RESPONSE');
-  assert.equal(only('/redirect1').response.redirectURL, '/redirect2');
-  assert.equal(only('/ws')._resourceType, 'websocket');
-  assert.deepEqual(only('/ws')._webSocketMessages, []);
-  assert.equal(only('/worker.js')._resourceType, 'script');
+  assert.equal(entryAt('/abort').response._error, 'net::ERR_EMPTY_RESPONSE');
+  assert.equal(entryAt('/redirect1').response.redirectURL, '/redirect2');
+  assert.equal(entryAt('/ws')._resourceType, 'websocket');
+  assert.deepEqual(entryAt('/ws')._webSocketMessages, []);
+  assert.equal(entryAt('/worker.js')._resourceType, 'script');
   assert.ok(
-    only('/').request.headers.some(({ name }) => name === 'Sec-Fetch-Dest'),
+    entryAt('/').request.headers.some(({ name }) => name === 'Sec-Fetch-Dest'),
     'headers as they were sent',
   );
-  assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the response began');
+  assert.ok((entryAt('/').timings.wait ?? 0) > 5, 'the time until the response began');
 });
 
 test('a HAR file lists the loads of main frames as pages, with their requests', async () => {
@@ -90,15 +93,15 @@ test('a HAR file lists the loads of main frames as pages, with their requests', 
   const [home, second] = har.log.pages;
   assert.ok(home && second);
   assert.ok(home.pageTimings.onLoad > 0);
-  const ofSecond = har.log.entries.filter(({ pageref }) => pageref === second.id);
-  assert.deepEqual(ofSecond.map(pathOf).sort(), ['/frame', '/x']);
+  const secondPageEntries = har.log.entries.filter(({ pageref }) => pageref === second.id);
+  assert.deepEqual(secondPageEntries.map(pathOf).sort(), ['/frame', '/x']);
   assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
 });
 
 test('neither the log entries nor the HAR file contain secrets from the captured events', async () => {
   const { text } = await fileOf(entries());
   for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
-  assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
+  assert.match(JSON.stringify(CAPTURED_EVENTS), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
 test('a HAR file is valid even if it is created from a truncated log with unfinished requests', async () => {

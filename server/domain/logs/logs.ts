@@ -75,15 +75,15 @@ export class LogService implements Logs, Closeable {
     const streamPlace = this.#streams.enter(caller.applicationId);
     const signal = AbortSignal.any([callerSignal, this.#streams.closingSignal]);
     try {
-      let after = Number(query.after ?? 0);
+      let lastNumber = Number(query.after ?? 0);
       let isFirst = true;
       while (!signal.aborted) {
         const isComplete = this.#isComplete(session);
         const batch: NumberedLog[] = [];
         let readCount = 0;
-        for await (const { id: number, line } of this.#lines(session, after, filter.kinds, STREAM_CHUNKS)) {
+        for await (const { id: number, line } of this.#lines(session, lastNumber, filter.kinds, STREAM_CHUNKS)) {
           if (readCount++ >= STREAM_BATCH) break;
-          after = number;
+          lastNumber = number;
           const entry = entryOf(line);
           if (entry && isRequested(entry, filter)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
@@ -122,7 +122,7 @@ export class LogService implements Logs, Closeable {
     }
   }
 
-  /** Yields the stored lines after `after`. Chunks without an entry of these kinds are skipped. */
+  /** Yields the stored lines after `lastNumber`. Chunks without an entry of these kinds are skipped. */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,

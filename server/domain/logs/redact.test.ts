@@ -55,10 +55,10 @@ describe('redactUrl', () => {
       `/${';u=/?'.repeat(20_000)}`,
     ])
       assert.ok(redactUrl(url).isWellFormed() && redactUrl(url).length < 2100);
-    const nested = (depth: number, inner: string): string =>
-      depth === 0 ? inner : `https://a.test/?u=${encodeURIComponent(nested(depth - 1, inner))}`;
+    const nestedUrl = (depth: number, inner: string): string =>
+      depth === 0 ? inner : `https://a.test/?u=${encodeURIComponent(nestedUrl(depth - 1, inner))}`;
     for (const depth of [1, 2, 3, 4, 5, 6]) {
-      const clean = redactUrl(nested(depth, `https://a.test/?token=${SECRET}`));
+      const clean = redactUrl(nestedUrl(depth, `https://a.test/?token=${SECRET}`));
       assert.ok(!clean.includes(SECRET), clean);
     }
   });

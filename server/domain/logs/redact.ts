@@ -31,11 +31,11 @@ const COMMON_WORDS = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|as
 const NAME_CHARS_MAX = 128;
 
 export function isSecretName(name: string): boolean {
-  const normalized = name
+  const normalizedName = name
     .slice(0, NAME_CHARS_MAX)
     .toLowerCase()
     .replace(/[^a-z0-9]/g, '');
-  return SECRET_NAMES.test(normalized) || SECRET_PARTS.test(normalized);
+  return SECRET_NAMES.test(normalizedName) || SECRET_PARTS.test(normalizedName);
 }
 
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
@@ -100,11 +100,11 @@ function withoutSecretParameters(url: string, depth: number): string {
 
 /** Redacts a parameter value that is itself a URL with secrets. */
 function redactNestedUrl(value: string, depth: number): string {
-  const decoded = decode(value);
-  if (!/[?#@]/.test(decoded) || !/^[a-z]+:|^\//i.test(decoded)) return value;
+  const decodedValue = decode(value);
+  if (!/[?#@]/.test(decodedValue) || !/^[a-z]+:|^\//i.test(decodedValue)) return value;
   if (depth === 0) return REDACTED;
-  const clean = withoutSecretParameters(withoutUserInfo(decoded), depth - 1);
-  return clean === decoded ? value : encodeURIComponent(clean);
+  const clean = withoutSecretParameters(withoutUserInfo(decodedValue), depth - 1);
+  return clean === decodedValue ? value : encodeURIComponent(clean);
 }
 
 function decode(text: string): string {

@@ -41,17 +41,17 @@ class Scene {
   }
 }
 
-const said = (text: string, at = 0) =>
+const consoleEntry = (text: string, at = 0) =>
   ({ at, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text } }) as const;
 
 describe('SessionLog', () => {
   it('numbers entries without gaps, and orders the entries of one write by time', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
-    log.add(said('second', 2));
-    log.add(said('first', 1));
+    log.add(consoleEntry('second', 2));
+    log.add(consoleEntry('first', 1));
     await log.write();
-    log.add(said('third', 1));
+    log.add(consoleEntry('third', 1));
     await log.write();
     assert.deepEqual(
       scene.entries.map(({ params }) => params.text),
@@ -66,8 +66,8 @@ describe('SessionLog', () => {
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
     const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleStoredUntilMs: 0 });
     log.markGap(5, 9);
-    log.add(said('one fits'));
-    log.add(said('one does not'));
+    log.add(consoleEntry('one fits'));
+    log.add(consoleEntry('one does not'));
     await log.close();
     scene.assertNoGap(42);
     const [first, ...rest] = scene.entries.sort((one, other) => one.method.localeCompare(other.method));
@@ -83,7 +83,7 @@ describe('SessionLog', () => {
     const log = new SessionLog(scene.parts);
     const many = SHARES.console.entries + 5_000;
     for (let index = 0; index < many; index++) {
-      log.add(said(`line ${index}`, index));
+      log.add(consoleEntry(`line ${index}`, index));
       if (index % 1_000 === 0) await log.write();
     }
     log.add({ at: many, kind: 'page', method: 'Page.frameNavigated', params: {} });
@@ -93,8 +93,8 @@ describe('SessionLog', () => {
     }
     const markers = scene.entries.filter(({ method }) => method === ENTRIES_DROPPED);
     const kept = scene.entries.filter(({ method }) => method === 'Runtime.consoleAPICalled');
-    const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
-    assert.equal(kept.length + dropped, many);
+    const droppedCount = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
+    assert.equal(kept.length + droppedCount, many);
     assert.ok(markers.length >= 1 && markers.length <= 3, `${markers.length} markers`);
     assert.ok(
       scene.entries.some(({ kind }) => kind === 'page'),
@@ -108,7 +108,7 @@ describe('SessionLog', () => {
     const log = new SessionLog(scene.parts);
     scene.isDown = true;
     for (let index = 0; index < 2_000; index++) {
-      log.add({ ...said('x'.repeat(4_000), index), kind: 'network', method: 'Network.requestWillBeSent' });
+      log.add({ ...consoleEntry('x'.repeat(4_000), index), kind: 'network', method: 'Network.requestWillBeSent' });
       if (index % 100 === 0) await log.write();
     }
     assert.equal(scene.chunks.size, 0);
@@ -118,9 +118,9 @@ describe('SessionLog', () => {
       await log.write();
     }
     const markers = scene.entries.filter(({ method }) => method === ENTRIES_DROPPED);
-    const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
-    assert.ok(markers.every(({ params }) => params.reason === 'waiting') && dropped > 0);
-    assert.equal(scene.entries.length - markers.length + dropped, 2_000);
+    const droppedCount = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
+    assert.ok(markers.every(({ params }) => params.reason === 'waiting') && droppedCount > 0);
+    assert.equal(scene.entries.length - markers.length + droppedCount, 2_000);
     assert.ok(scene.entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) < 9 * 1024 ** 2);
     scene.assertNoGap();
   });
@@ -129,7 +129,7 @@ describe('SessionLog', () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.typedText.rememberText('hunter2-secret');
-    log.add(said('you typed hunter2-secret'));
+    log.add(consoleEntry('you typed hunter2-secret'));
     await log.write();
     assert.deepEqual(
       scene.entries.map(({ params }) => params.text),
@@ -140,7 +140,7 @@ describe('SessionLog', () => {
   it('truncates an entry that is too long, and marks the entry as cut', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
-    log.add(said('x'.repeat(100_000)));
+    log.add(consoleEntry('x'.repeat(100_000)));
     await log.write();
     assert.equal(scene.entries[0]?.params.cut, true);
   });

@@ -30,8 +30,8 @@ const ROW: SessionRow = {
 };
 
 class Scene {
-  readonly asked: string[] = [];
-  readonly written: string[] = [];
+  readonly sentCommands: string[] = [];
+  readonly writtenLines: string[] = [];
   observed = 0;
   readonly live: ObservedSession = {
     tap: undefined,
@@ -50,10 +50,10 @@ class Scene {
   watcher(console: boolean) {
     const rows = {
       write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
-        void this.written.push(...chunks.flatMap(({ lines }) => lines)),
+        void this.writtenLines.push(...chunks.flatMap(({ lines }) => lines)),
       lastPosition: async () => undefined,
     };
-    const pageRows = { list: async () => [], add: async () => void this.written.push('page') };
+    const pageRows = { list: async () => [], add: async () => void this.writtenLines.push('page') };
     const book = new LogBook({ rows, clock: systemClock, log: silentLog });
     const pages = new PageNumbers({ rows: pageRows, clock: systemClock, log: silentLog });
     return logWatcher({ book, pages, isConsoleLogged: console, clock: systemClock });
@@ -70,7 +70,7 @@ class Scene {
       isNew: true,
       isGone: false,
       send: async () => ({}),
-      post: method => void this.asked.push(`${kind} ${method}`),
+      post: method => void this.sentCommands.push(`${kind} ${method}`),
       on: listener => {
         listener('Runtime.consoleAPICalled', { type: 'log', args: [{ type: 'string', value: kind }] });
         return { close() {} };
@@ -84,7 +84,7 @@ describe('the log watcher', () => {
   it('enables console, network and page events in the browser, and stores these events', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, ROW);
-    assert.deepEqual(scene.asked.sort(), [
+    assert.deepEqual(scene.sentCommands.sort(), [
       'page Log.enable',
       'page Network.enable',
       'page Page.enable',
@@ -96,19 +96,22 @@ describe('the log watcher', () => {
     ]);
     assert.ok(scene.live.tap);
     await attendance?.leave?.();
-    assert.equal(scene.written.filter(line => line.includes('consoleAPICalled')).length, 2);
+    assert.equal(scene.writtenLines.filter(line => line.includes('consoleAPICalled')).length, 2);
   });
 
   it('enables no events and stores no entries for a session without a log', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, { ...ROW, settings: { logSession: false } });
-    assert.deepEqual([scene.observed, scene.asked, scene.written], [0, [], []]);
+    assert.deepEqual([scene.observed, scene.sentCommands, scene.writtenLines], [0, [], []]);
     assert.ok(attendance === undefined && scene.live.tap === undefined);
   });
 
   it('does not enable Runtime if the operator turned the console log off', async () => {
     const scene = new Scene();
     await scene.watcher(false)(scene.live, ROW);
-    assert.ok(!scene.asked.some(method => method.includes('Runtime')) && scene.asked.includes('page Network.enable'));
+    assert.ok(
+      !scene.sentCommands.some(method => method.includes('Runtime')) &&
+        scene.sentCommands.includes('page Network.enable'),
+    );
   });
 });

@@ -51,8 +51,8 @@ test('browser_open returns the id of the new session even if the first page cann
     live: { urls: async () => ({ debuggerUrl: 'https://live.test/' }) },
   } as unknown as BrowserToolsParts);
   const { signal } = new AbortController();
-  const opened = await tools.call(caller, 'browser_open', { url: 'https://unknown.test' }, { signal });
-  assert.deepEqual(opened, {
+  const openResult = await tools.call(caller, 'browser_open', { url: 'https://unknown.test' }, { signal });
+  assert.deepEqual(openResult, {
     text: [
       `Opened session ${sessionId}. It ends at 2026-11-20T11:00:00.000Z.`,
       'Warning: The width is rounded.',

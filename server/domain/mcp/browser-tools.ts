@@ -164,7 +164,7 @@ export class BrowserTools {
 
   async #drive(caller: AgentCaller, name: PageTool, input: unknown): Promise<ToolResult> {
     const { id } = await this.#session(caller, input);
-    const command = await commandOf(name, input, files => this.#read(caller, id, files));
+    const command = await commandOf(name, input, files => this.#readFiles(caller, id, files));
     return { ...(await this.#resultOf(caller, id as SessionId, command)), sessionId: id };
   }
 
@@ -229,7 +229,7 @@ export class BrowserTools {
     return (await this.#parts.sessions.list(caller, query)).sessions;
   }
 
-  async #read(
+  async #readFiles(
     caller: AgentCaller,
     id: string,
     files: BrowserToolInput<'browser_file_upload'>['files'],

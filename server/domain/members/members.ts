@@ -95,17 +95,17 @@ export class Members {
     role: Role | undefined,
   ): Promise<{ readonly member: Role; readonly revoked: readonly InvitationId[] }> {
     const now = this.#parts.clock.now();
-    const captured: { state?: MembershipState } = {};
+    const stateHolder: { state?: MembershipState } = {};
     const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
     const revokedIds = await trx.members.change(application, {
       ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
       decide: state => {
-        captured.state = state;
+        stateHolder.state = state;
         assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
-    const { memberRole } = captured.state ?? {};
+    const { memberRole } = stateHolder.state ?? {};
     if (!memberRole) throw notFound('Member', account);
     return { member: memberRole, revoked: revokedIds };
   }

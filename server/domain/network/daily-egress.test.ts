@@ -9,14 +9,14 @@ import { DailyEgress } from './daily-egress.ts';
 
 const SHOP = 'shop' as ApplicationId;
 const BANK = 'bank' as ApplicationId;
-const USED_UP: EgressPolicy = Object.create(null);
+const USED_UP_POLICY: EgressPolicy = Object.create(null);
 
 class Scene {
   now = new Date('2026-11-23T23:59:58Z');
   isDown = false;
   /** The rows of the database, by day and application. */
-  readonly stored = new Map<string, number>();
-  readonly ended: Array<[SessionId, SessionEnd]> = [];
+  readonly storedBytes = new Map<string, number>();
+  readonly endedSessions: Array<[SessionId, SessionEnd]> = [];
   readonly limits = new Map<ApplicationId, number>();
   readonly egress: DailyEgress;
 
@@ -24,15 +24,15 @@ class Scene {
     this.egress = new DailyEgress({
       clock: { now: () => this.now, monotonicMs: () => 0, sleep: async () => {} },
       log: silentLog,
-      usedUpPolicy: USED_UP,
-      end: async (id, end) => void this.ended.push([id, end]),
+      usedUpPolicy: USED_UP_POLICY,
+      end: async (id, end) => void this.endedSessions.push([id, end]),
       rows: {
         add: async (day, moved) => {
           if (this.isDown) throw new Error('down');
           return [...moved].map(([applicationId, more]) => {
             const name = `${day} ${applicationId}`;
-            const bytes = (this.stored.get(name) ?? 0) + more;
-            this.stored.set(name, bytes);
+            const bytes = (this.storedBytes.get(name) ?? 0) + more;
+            this.storedBytes.set(name, bytes);
             const egressBytesPerDay = this.limits.get(applicationId) ?? 1_000_000;
             return { applicationId, bytes, configured: { browsers: { egressBytesPerDay } } };
           });
@@ -61,7 +61,7 @@ test('adds the new bytes of each session to the daily total of its application',
     await scene.session('3', BANK),
   ];
   assert.deepEqual(await scene.egress.count(), { ended: 0 });
-  assert.equal(scene.stored.size, 0);
+  assert.equal(scene.storedBytes.size, 0);
   [one.bytes, two.bytes, other.bytes] = [100, 20, 7_000];
   await scene.egress.count();
   one.bytes = 150;
@@ -69,12 +69,12 @@ test('adds the new bytes of each session to the daily total of its application',
   scene.now = new Date('2026-11-24T00:00:03Z');
   one.bytes = 1_150;
   await scene.egress.count();
-  assert.deepEqual(Object.fromEntries(scene.stored), {
+  assert.deepEqual(Object.fromEntries(scene.storedBytes), {
     '2026-11-23 shop': 170,
     '2026-11-23 bank': 7_000,
     '2026-11-24 shop': 1_000,
   });
-  assert.deepEqual(scene.ended, []);
+  assert.deepEqual(scene.endedSessions, []);
 });
 
 test('counts the final bytes of a closed session exactly once, even after a failed write', async () => {
@@ -90,7 +90,7 @@ test('counts the final bytes of a closed session exactly once, even after a fail
   scene.isDown = false;
   await scene.egress.count();
   await scene.egress.count();
-  assert.deepEqual(Object.fromEntries(scene.stored), { '2026-11-23 shop': 130 });
+  assert.deepEqual(Object.fromEntries(scene.storedBytes), { '2026-11-23 shop': 130 });
 });
 
 test('ends all sessions of an application that has reached its daily limit, and no sessions of other applications', async () => {
@@ -107,9 +107,9 @@ test('ends all sessions of an application that has reached its daily limit, and 
   assert.deepEqual(await scene.egress.count(), { ended: 2 });
   const detail = 'the application used up its egressBytesPerDay (1000)';
   const end = { status: 'ERROR', reason: 'egress_limit', detail };
-  assert.deepEqual(scene.ended, [
+  assert.deepEqual(scene.endedSessions, [
     ['1', end],
     ['2', end],
   ]);
-  assert.deepEqual([one.policies, two.policies, other.policies], [[USED_UP], [USED_UP], []]);
+  assert.deepEqual([one.policies, two.policies, other.policies], [[USED_UP_POLICY], [USED_UP_POLICY], []]);
 });

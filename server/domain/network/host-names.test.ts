@@ -4,7 +4,7 @@ import { isFault } from '../../kit/fault.ts';
 import { normalizeHostName, normalizeHostNames } from './host-names.ts';
 
 test('normalises different spellings of a host name to one form', () => {
-  const forms = {
+  const nameBySpelling = {
     'Example.COM': 'example.com',
     'example.com.': 'example.com',
     '*.example.com': 'example.com',
@@ -16,7 +16,7 @@ test('normalises different spellings of a host name to one form', () => {
     '93.184.216.34': '93.184.216.34',
     '0x7f.1': '127.0.0.1',
   };
-  for (const [written, name] of Object.entries(forms)) assert.equal(normalizeHostName(written), name, written);
+  for (const [written, name] of Object.entries(nameBySpelling)) assert.equal(normalizeHostName(written), name, written);
 });
 
 test('returns undefined for anything that is not a host name', () => {

@@ -11,7 +11,7 @@ const SECOND_MS = 1_000;
 
 class Scene {
   readonly clock = new ManualClock();
-  readonly reported: NamedEvent[] = [];
+  readonly reportedEvents: NamedEvent[] = [];
   isDown = false;
   readonly secrets = new SecretTexts();
   readonly ledger = new Ledger({
@@ -19,7 +19,7 @@ class Scene {
     events: {
       append: async (_, event) => {
         if (this.isDown) throw new Error('down');
-        this.reported.push(event);
+        this.reportedEvents.push(event);
       },
     },
     secrets: this.secrets,
@@ -32,14 +32,14 @@ class Scene {
   }
 
   get details(): ReadonlyArray<readonly unknown[]> {
-    return this.reported.map(({ detail }) => [detail?.hostname, detail?.count, detail?.total]);
+    return this.reportedEvents.map(({ detail }) => [detail?.hostname, detail?.count, detail?.total]);
   }
 }
 
 test('reports identical refusals at most once a second, with the new count and the total', async () => {
   const scene = new Scene();
   scene.refused('a.test', 3);
-  assert.deepEqual(scene.reported, []);
+  assert.deepEqual(scene.reportedEvents, []);
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(scene.details, [['a.test', 3, 3]]);
   scene.refused('a.test', 2);
@@ -50,7 +50,7 @@ test('reports identical refusals at most once a second, with the new count and t
     ['b.test', 1, 1],
   ]);
   await scene.clock.advance(10 * SECOND_MS);
-  assert.equal(scene.reported.length, 3, 'nothing is reported without new refusals');
+  assert.equal(scene.reportedEvents.length, 3, 'nothing is reported without new refusals');
 });
 
 test('masks typed text that a page has encoded in a host name', async () => {
@@ -74,7 +74,7 @@ test('counts refusals with different details separately, with the time of the la
   scene.ledger.count('proxy.failed', { proxy: 'proxies.0', reason: 'proxy_timed_out' });
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(
-    scene.reported.map(({ type, detail, at }) => [type, detail?.reason, detail?.count, at?.getTime()]),
+    scene.reportedEvents.map(({ type, detail, at }) => [type, detail?.reason, detail?.count, at?.getTime()]),
     [
       ['proxy.failed', 'proxy_timed_out', 2, 400],
       ['proxy.failed', 'proxy_unreachable', 1, 0],
@@ -89,25 +89,25 @@ test('reports the remaining refusals immediately when the ledger is closed', asy
   assert.deepEqual(scene.details, [['a.test', 1, 1]]);
   scene.refused('late.test');
   await scene.clock.advance(10 * SECOND_MS);
-  assert.equal(scene.reported.length, 1, 'nothing is reported after close');
+  assert.equal(scene.reportedEvents.length, 1, 'nothing is reported after close');
 });
 
 test('limits the events for a page that contacts thousands of host names, and reports the remaining refusals when the ledger is closed', async () => {
   const scene = new Scene();
   for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
   await scene.clock.advance(SECOND_MS);
-  const early = scene.reported.length;
-  assert.ok(early >= 100 && early <= 500, `${early} events`);
+  const earlyCount = scene.reportedEvents.length;
+  assert.ok(earlyCount >= 100 && earlyCount <= 500, `${earlyCount} events`);
   for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
   await scene.clock.advance(60 * SECOND_MS, SECOND_MS);
-  assert.equal(scene.reported.length, early, 'silent until the end');
+  assert.equal(scene.reportedEvents.length, earlyCount, 'silent until the end');
   await scene.ledger.close();
-  const total = [...new Map(scene.details.map(([host, , all]) => [host, Number(all)])).values()];
+  const totals = [...new Map(scene.details.map(([host, , all]) => [host, Number(all)])).values()];
   assert.equal(
-    total.reduce((sum, one) => sum + one, 0),
+    totals.reduce((sum, one) => sum + one, 0),
     10_000,
   );
-  assert.ok(scene.reported.length < 1_000, `${scene.reported.length} events`);
+  assert.ok(scene.reportedEvents.length < 1_000, `${scene.reportedEvents.length} events`);
 });
 
 test('loses only one event if the store is unavailable, and includes the lost count in the next total', async () => {

@@ -9,12 +9,12 @@ const SECOND_MS = 1_000;
 
 class Scene {
   readonly clock = new ManualClock();
-  readonly saved: Traffic[] = [];
+  readonly savedTraffic: Traffic[] = [];
   usedUp = 0;
   isDown = false;
   bytes = { bytesUp: 0, bytesDown: 0, bytesByProxy: 0 };
   readonly meter: Meter;
-  readonly running: Promise<void>;
+  readonly runPromise: Promise<void>;
 
   constructor(budget?: number, before = { proxyBytes: 0, egressBytes: 0 }) {
     const row: SessionRow = Object.assign(Object.create(null), before);
@@ -26,13 +26,13 @@ class Scene {
       clock: this.clock,
       save: async traffic => {
         if (this.isDown) throw new Error('down');
-        this.saved.push(traffic);
+        this.savedTraffic.push(traffic);
       },
       onUsedUp: () => {
         this.usedUp += 1;
       },
     });
-    this.running = this.meter.run();
+    this.runPromise = this.meter.run();
   }
 }
 
@@ -46,14 +46,14 @@ test('adds the bytes of earlier processes to the current count', () => {
 test('saves the count every few seconds until the meter is closed, even if one save fails', async () => {
   const scene = new Scene();
   await scene.clock.advance(12 * SECOND_MS, SECOND_MS);
-  assert.equal(scene.saved.length, 2);
+  assert.equal(scene.savedTraffic.length, 2);
   scene.isDown = true;
   await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
   scene.isDown = false;
   await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
-  assert.ok(scene.saved.length > 2);
+  assert.ok(scene.savedTraffic.length > 2);
   scene.meter.close();
-  await scene.running;
+  await scene.runPromise;
 });
 
 test('checks the budget several times a second, and calls onUsedUp only once when the budget is reached', async () => {
@@ -61,13 +61,13 @@ test('checks the budget several times a second, and calls onUsedUp only once whe
   scene.bytes = { bytesUp: 499, bytesDown: 500, bytesByProxy: 0 };
   await scene.clock.advance(10 * SECOND_MS, 50);
   assert.equal(scene.usedUp, 0);
-  assert.ok(scene.saved.length > 0, 'the count is also saved if there is a budget');
+  assert.ok(scene.savedTraffic.length > 0, 'the count is also saved if there is a budget');
   scene.bytes = { ...scene.bytes, bytesDown: 501 };
   await scene.clock.advance(200, 50);
   assert.equal(scene.usedUp, 1);
   await scene.clock.advance(10 * SECOND_MS, 50);
   assert.equal(scene.usedUp, 1);
-  await scene.running;
+  await scene.runPromise;
 });
 
 test('calls onUsedUp at the first check if an earlier process used up the budget', async () => {

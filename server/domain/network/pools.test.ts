@@ -4,9 +4,15 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { StoredProxy } from './pools.ts';
 import { type Place, type ProxyPool, poolFor, proxyFor } from './pools.ts';
 
-const member = (hostname: string): StoredProxy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
+const storedProxy = (hostname: string): StoredProxy => ({
+  name: 'p',
+  scheme: 'http',
+  hostname,
+  port: 3128,
+  trusted: true,
+});
 
-const pool = (name: string, place: Place): ProxyPool => ({ name, ...place, proxies: [member(name)] });
+const pool = (name: string, place: Place): ProxyPool => ({ name, ...place, proxies: [storedProxy(name)] });
 
 const POOLS: readonly ProxyPool[] = [
   pool('berlin', { country: 'DE', city: 'Berlin' }),
@@ -15,36 +21,36 @@ const POOLS: readonly ProxyPool[] = [
   pool('la', { country: 'US', state: 'CA', city: 'Los Angeles' }),
 ];
 
-const found = (place: Place | undefined, pools = POOLS): string | undefined => poolFor(pools, place)?.name;
+const poolNameFor = (place: Place | undefined, pools = POOLS): string | undefined => poolFor(pools, place)?.name;
 
 test('if no place is given, selects the first pool in the US, or the first pool if there is no pool in the US', () => {
-  assert.equal(found(undefined), 'us');
-  assert.equal(found(undefined, POOLS.slice(0, 1)), 'berlin');
-  assert.equal(found(undefined, []), undefined);
+  assert.equal(poolNameFor(undefined), 'us');
+  assert.equal(poolNameFor(undefined, POOLS.slice(0, 1)), 'berlin');
+  assert.equal(poolNameFor(undefined, []), undefined);
 });
 
 test('selects a pool only if it specifies each requested part of the place', () => {
-  assert.equal(found({ country: 'DE' }), 'berlin');
-  assert.equal(found({ country: 'US', state: 'NY' }), 'ny');
-  assert.equal(found({ country: 'US', city: 'Los Angeles' }), 'la');
-  assert.equal(found({ country: 'US', state: 'CA', city: 'New York' }), undefined);
-  assert.equal(found({ country: 'DE', state: 'BE' }), undefined, 'a pool without a state does not match');
-  assert.equal(found({ country: 'FR' }), undefined, 'no pool of another country');
+  assert.equal(poolNameFor({ country: 'DE' }), 'berlin');
+  assert.equal(poolNameFor({ country: 'US', state: 'NY' }), 'ny');
+  assert.equal(poolNameFor({ country: 'US', city: 'Los Angeles' }), 'la');
+  assert.equal(poolNameFor({ country: 'US', state: 'CA', city: 'New York' }), undefined);
+  assert.equal(poolNameFor({ country: 'DE', state: 'BE' }), undefined, 'a pool without a state does not match');
+  assert.equal(poolNameFor({ country: 'FR' }), undefined, 'no pool of another country');
 });
 
 test('compares places without regard to case and separators', () => {
   for (const city of ['new york', 'NEW_YORK', 'New-York', 'new  york'])
-    assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
+    assert.equal(poolNameFor({ country: 'us', state: 'ny', city }), 'ny', city);
 });
 
 test('always uses the same proxy of a pool for a session, and distributes sessions over all proxies', () => {
-  const proxies: ProxyPool['proxies'] = [member('a'), member('b'), member('c')];
-  const three: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
+  const proxies: ProxyPool['proxies'] = [storedProxy('a'), storedProxy('b'), storedProxy('c')];
+  const poolOfThree: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
   const used = new Set<string>();
   for (let number = 0; number < 100; number++) {
     const session = `session-${number}` as SessionId;
-    assert.equal(proxyFor(three, session), proxyFor(three, session));
-    used.add(proxyFor(three, session).hostname);
+    assert.equal(proxyFor(poolOfThree, session), proxyFor(poolOfThree, session));
+    used.add(proxyFor(poolOfThree, session).hostname);
   }
   assert.deepEqual([...used].sort(), ['a', 'b', 'c']);
 });

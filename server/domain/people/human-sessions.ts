@@ -69,10 +69,10 @@ export class HumanSessions {
     const { store, clock, audit } = this.#parts;
     const action = id === caller.via.id ? 'account.signed_out' : 'account.session_ended';
     const endedHashes = await store.atomically(async trx => {
-      const ended = await trx.humanSessions.revoke(accountId, { only: sessionId }, clock.now());
-      if (ended.length === 0) throw notFound('Session', id);
+      const revokedHashes = await trx.humanSessions.revoke(accountId, { only: sessionId }, clock.now());
+      if (revokedHashes.length === 0) throw notFound('Session', id);
       await audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) }, trx);
-      return ended;
+      return revokedHashes;
     });
     this.#dropFromCache(endedHashes);
   }

@@ -21,16 +21,16 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
   segmentUrl: sequence => `https://h/${sequence}`,
 });
 
-const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
+const allSegments = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
 test('a playlist has the type EVENT and only grows until its page is complete, and then has the type VOD and an end tag', () => {
-  const early = playlist(params(whole.slice(0, 1)));
-  const later = playlist(params(whole.slice(0, 2)));
-  assert.ok(later.startsWith(early));
-  assert.doesNotMatch(later, /ENDLIST/);
-  const ended = playlist(params(whole, true));
-  assert.ok(ended.startsWith(later.replace(':EVENT', ':VOD')));
-  assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
+  const earlyPlaylist = playlist(params(allSegments.slice(0, 1)));
+  const laterPlaylist = playlist(params(allSegments.slice(0, 2)));
+  assert.ok(laterPlaylist.startsWith(earlyPlaylist));
+  assert.doesNotMatch(laterPlaylist, /ENDLIST/);
+  const endedPlaylist = playlist(params(allSegments, true));
+  assert.ok(endedPlaylist.startsWith(laterPlaylist.replace(':EVENT', ':VOD')));
+  assert.match(endedPlaylist, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
 test('a playlist contains a discontinuity and a date-time tag at each new frame size and at each gap', () => {
@@ -45,7 +45,7 @@ test('a playlist contains a discontinuity and a date-time tag at each new frame 
 });
 
 test('the target duration is the length of a full segment, and at least six seconds', () => {
-  const target = (segmentMs: number, segments = whole): string | undefined =>
+  const target = (segmentMs: number, segments = allSegments): string | undefined =>
     playlist({ ...params(segments), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
   assert.deepEqual(
     [2000, 6000, 9500, 10_000].map(segmentMs => target(segmentMs)),
@@ -55,15 +55,15 @@ test('the target duration is the length of a full segment, and at least six seco
 });
 
 test('an HLS parser accepts the playlist', () => {
-  const parsed = HLS.parse(playlist(params(whole, true)));
-  assert.ok(!parsed.isMasterPlaylist);
+  const parsedPlaylist = HLS.parse(playlist(params(allSegments, true)));
+  assert.ok(!parsedPlaylist.isMasterPlaylist);
   assert.deepEqual(
-    parsed.segments.map(({ duration, uri }) => [duration, uri]),
+    parsedPlaylist.segments.map(({ duration, uri }) => [duration, uri]),
     [
       [6, 'https://h/1'],
       [6, 'https://h/2'],
       [0.85, 'https://h/3'],
     ],
   );
-  assert.equal(parsed.targetDuration, 6);
+  assert.equal(parsedPlaylist.targetDuration, 6);
 });

@@ -87,7 +87,7 @@ export class RecordingService implements Recordings {
     const pages = await this.#watchablePages(session);
     if (pages.length === 0 && isSettled) throw noReplay('none');
     const spans = await this.#parts.rows.spans(session.id);
-    const notRecorded = await this.#parts.rows.omissions(session.id);
+    const omissions = await this.#parts.rows.omissions(session.id);
     const zeroMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
     const until = session.endedAt ?? this.#parts.clock.now();
     return {
@@ -101,7 +101,7 @@ export class RecordingService implements Recordings {
           ...(gaps.length > 0 ? { gaps } : {}),
         };
       }),
-      ...(notRecorded.length > 0 ? { notRecorded: [...notRecorded] } : {}),
+      ...(omissions.length > 0 ? { notRecorded: [...omissions] } : {}),
       ...(isSettled ? {} : ({ status: 'pending' } as const)),
     };
   }

@@ -8,19 +8,19 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import { type RecordingKeys, RecordingStorage } from './storage.ts';
 
 test('stores the init segment of a run if an earlier attempt failed after the row of the run was written', async () => {
-  const stored: string[] = [];
-  const stats: string[] = [];
+  const storedKeys: string[] = [];
+  const statKeys: string[] = [];
   const segments: SegmentRow[] = [];
   const runs = new Map<string, number>();
   let isDown = true;
   const artifacts = {
     put: async (key: ArtifactKey) => {
       if (isDown) throw new Error('the store is down');
-      stored.push(key);
+      storedKeys.push(key);
     },
     stat: async (key: ArtifactKey) => {
-      stats.push(key);
-      return stored.includes(key) ? { size: 1 } : undefined;
+      statKeys.push(key);
+      return storedKeys.includes(key) ? { size: 1 } : undefined;
     },
   };
   const rows = {
@@ -50,8 +50,8 @@ test('stores the init segment of a run if an earlier attempt failed after the ro
   isDown = false;
   await storage.keep({ session: 's', page: 0 }, segment(1));
   await storage.keep({ session: 's', page: 0 }, segment(2));
-  assert.deepEqual(stored, ['0/init-0', '0/1', '0/2']);
-  assert.equal(stats.length, 2, 'the store is asked once for each attempt, and not for the second segment');
+  assert.deepEqual(storedKeys, ['0/init-0', '0/1', '0/2']);
+  assert.equal(statKeys.length, 2, 'the store is asked once for each attempt, and not for the second segment');
   assert.deepEqual(
     segments.map(({ run }) => run),
     [0, 0],

@@ -14,12 +14,12 @@ import { recordingWatcher } from './watcher.ts';
 const ID = '0190a000-0000-7000-8000-000000000001';
 
 test('reports all pages beyond the limit in one event, and lists each such page in the replays', async () => {
-  const recorded: number[] = [];
-  const omitted: OmittedPage[] = [];
+  const recordedPages: number[] = [];
+  const omittedPages: OmittedPage[] = [];
   const events: NamedEvent[] = [];
   let options: RecordingOptions | undefined;
   const recording = {
-    recordPage: (_: unknown, page: number) => void recorded.push(page),
+    recordPage: (_: unknown, page: number) => void recordedPages.push(page),
     settle: async () => {},
   };
   const recorder = {
@@ -33,7 +33,7 @@ test('reports all pages beyond the limit in one event, and lists each such page 
     recorder: recorder as unknown as Recorder,
     storage: { picture: async () => {} },
     pages: new PageNumbers({ rows, clock: systemClock, log: silentLog }),
-    rows: { recordOmission: async (_, page) => void omitted.push(page) },
+    rows: { recordOmission: async (_, page) => void omittedPages.push(page) },
     events: { append: async (_, event) => void events.push(event) },
     clock: systemClock,
     log: silentLog,
@@ -49,8 +49,8 @@ test('reports all pages beyond the limit in one event, and lists each such page 
   const live = { browser, onCover: () => ({ close: () => {} }) };
   await watcher.attend?.(live as unknown as LiveSession, row, new AbortController().signal);
   for (let n = 0; n < PAGES_MAX + 2; n++) reportTarget({ id: `tab-${n}`, kind: 'page' } as unknown as ObservedTarget);
-  assert.deepEqual([recorded.length, recorded.at(-1)], [PAGES_MAX, PAGES_MAX - 1]);
-  assert.deepEqual(omitted, [
+  assert.deepEqual([recordedPages.length, recordedPages.at(-1)], [PAGES_MAX, PAGES_MAX - 1]);
+  assert.deepEqual(omittedPages, [
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX}` },
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX + 1}` },
   ]);
@@ -65,15 +65,15 @@ test('reports all pages beyond the limit in one event, and lists each such page 
       ['recording.limited', { reason: 'backlog' }],
     ],
   );
-  assert.deepEqual(omitted.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
+  assert.deepEqual(omittedPages.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
 });
 
 test('ends the recording of a session whose start failed, because such a session is not salvaged', () => {
-  const finished: string[] = [];
-  const recorded = new Set([ID]);
+  const finishedIds: string[] = [];
+  const recordedIds = new Set([ID]);
   const recorder = {
-    sessionOf: (id: string) => (recorded.has(id) ? {} : undefined),
-    finish: async (id: string) => void finished.push(id),
+    sessionOf: (id: string) => (recordedIds.has(id) ? {} : undefined),
+    finish: async (id: string) => void finishedIds.push(id),
   };
   const watcher = recordingWatcher({
     recorder: recorder as unknown as Recorder,
@@ -87,5 +87,5 @@ test('ends the recording of a session whose start failed, because such a session
   const rowOf = (id: string) => ({ id, settings: {} }) as unknown as SessionRow;
   watcher.ended?.(rowOf(ID));
   watcher.ended?.(rowOf('0190a000-0000-7000-8000-000000000002'));
-  assert.deepEqual(finished, [ID]);
+  assert.deepEqual(finishedIds, [ID]);
 });

@@ -40,13 +40,13 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   );
   const adoptedSessions = new Map<SessionId, LiveSession>();
   const queue = [...rows];
-  const adoptNext = async (): Promise<void> => {
+  const adoptFromQueue = async (): Promise<void> => {
     for (let row = queue.shift(); row; row = queue.shift()) {
       const live = refusalReasons.get(row.id) === undefined ? await adopt(parts, row) : undefined;
       if (live) adoptedSessions.set(row.id, live);
     }
   };
-  await Promise.all(Array.from({ length: ADOPTIONS_AT_ONCE_MAX }, adoptNext));
+  await Promise.all(Array.from({ length: ADOPTIONS_AT_ONCE_MAX }, adoptFromQueue));
   const adoptedBoxIds = new Set(rows.filter(row => adoptedSessions.has(row.id)).map(boxIdOf));
   const unadoptedRows = rows.filter(row => !adoptedSessions.has(row.id));
   const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfUnadopted(row, refusalReasons.get(row.id));

@@ -274,11 +274,11 @@ export class Creates {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
     const read = () => requireSession(rows, caller.applicationId, id);
-    const rowIfStarted = async (): Promise<SessionRow | undefined> => {
+    const readIfStarted = async (): Promise<SessionRow | undefined> => {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;
     };
-    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, rowIfStarted).catch(read));
+    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, readIfStarted).catch(read));
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */

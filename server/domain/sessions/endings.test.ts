@@ -10,7 +10,7 @@ import { LiveSessions } from './live.ts';
 import { StartingSessions } from './starting.ts';
 import { Watchers } from './watchers.ts';
 
-const BEFORE_MS = 60_000;
+const OUTAGE_START_MS = 60_000;
 const OUTAGE_MS = 7_200_000;
 const ID = 's' as SessionId;
 const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
@@ -46,7 +46,7 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
     isElsewhere: () => false,
     dueTimes: endedAt => ({ filesDueAt: endedAt, forgetDueAt: endedAt }),
   });
-  await clock.advance(BEFORE_MS);
+  await clock.advance(OUTAGE_START_MS);
   const at = clock.now();
   await assert.rejects(endings.end(ID, CRASHED), /does not respond/);
   assert.equal(endings.isUnwritten(ID), true);

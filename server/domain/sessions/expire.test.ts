@@ -5,8 +5,8 @@ import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { type ExpireParts, endOf, expireSessions, isNothingDueBefore } from './expire.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
-const BEFORE = new Date('2026-11-20T11:59:59.000Z');
-const AFTER = new Date('2026-11-20T12:00:01.000Z');
+const BEFORE_NOW = new Date('2026-11-20T11:59:59.000Z');
+const AFTER_NOW = new Date('2026-11-20T12:00:01.000Z');
 
 const row = (changes: Partial<SessionRow>): SessionRow => ({
   id: 's' as SessionId,
@@ -19,9 +19,9 @@ const row = (changes: Partial<SessionRow>): SessionRow => ({
   settings: {},
   proxyBytes: 0,
   egressBytes: 0,
-  createdAt: BEFORE,
-  updatedAt: BEFORE,
-  expiresAt: AFTER,
+  createdAt: BEFORE_NOW,
+  updatedAt: BEFORE_NOW,
+  expiresAt: AFTER_NOW,
   attached: false,
   ...changes,
 });
@@ -29,12 +29,12 @@ const row = (changes: Partial<SessionRow>): SessionRow => ({
 const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = [
   ['does not end a session for which nothing is due', {}, 0, undefined],
   ['ends a session at its time limit', { expiresAt: NOW }, 0, 'timed_out'],
-  ['ends a session after its time limit although a client is attached', { expiresAt: BEFORE }, 1, 'timed_out'],
+  ['ends a session after its time limit although a client is attached', { expiresAt: BEFORE_NOW }, 1, 'timed_out'],
   ['ends a session to which no client connected in time', { connectBy: NOW }, 0, 'connect_timeout'],
-  ['does not end a session to which a client has just connected', { connectBy: BEFORE }, 1, undefined],
-  ['ends a session to which no client returned in time', { releaseAt: BEFORE }, 0, 'client_disconnected'],
-  ['does not end a session to which a client has just returned', { releaseAt: BEFORE }, 1, undefined],
-  ['does not end a session during its grace period', { releaseAt: AFTER }, 0, undefined],
+  ['does not end a session to which a client has just connected', { connectBy: BEFORE_NOW }, 1, undefined],
+  ['ends a session to which no client returned in time', { releaseAt: BEFORE_NOW }, 0, 'client_disconnected'],
+  ['does not end a session to which a client has just returned', { releaseAt: BEFORE_NOW }, 1, undefined],
+  ['does not end a session during its grace period', { releaseAt: AFTER_NOW }, 0, undefined],
   [
     'completes an end that was decided but not completed',
     { end: { status: 'ERROR', reason: 'crashed' } },
@@ -43,7 +43,7 @@ const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = 
   ],
   [
     'reports the time limit for a session that is also past its grace period',
-    { expiresAt: BEFORE, releaseAt: BEFORE },
+    { expiresAt: BEFORE_NOW, releaseAt: BEFORE_NOW },
     0,
     'timed_out',
   ],
@@ -60,11 +60,14 @@ interface SessionState {
 }
 
 function isNothingDue(sessions: readonly SessionState[], hasUnwrittenEnds = false): boolean {
-  const all = sessions.map(({ dueAt = AFTER, hasUnwrittenChange = false }) => ({
+  const all = sessions.map(({ dueAt = AFTER_NOW, hasUnwrittenChange = false }) => ({
     dueAt,
     presence: { hasUnwrittenChange },
   }));
-  return isNothingDueBefore(AFTER, { liveSessions: { all }, endings: { hasUnwrittenEnds } } as unknown as ExpireParts);
+  return isNothingDueBefore(AFTER_NOW, {
+    liveSessions: { all },
+    endings: { hasUnwrittenEnds },
+  } as unknown as ExpireParts);
 }
 
 test('nothing is due if every session ends later and no write is pending', () => {
@@ -79,18 +82,18 @@ test('something is due if a session ends before the given time, or a change or a
 });
 
 test('ends the sessions that are due, even if other ends cannot be written, and skips ends that are already pending', async () => {
-  const ended: string[] = [];
+  const endedIds: string[] = [];
   const end = async (id: string): Promise<void> => {
     if (id === 'failing') throw new Error('the end cannot be written');
-    ended.push(id);
+    endedIds.push(id);
   };
   const isUnwritten = (id: string): boolean => id === 'owed';
-  const due = async () => ['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE }));
+  const due = async () => ['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE_NOW }));
   const parts = {
     ...{ host: 'h', clock: { now: () => NOW }, rows: { due } },
     liveSessions: { all: [], get: () => undefined },
     endings: { settle: async () => 0, isUnwritten, end },
   };
   assert.deepEqual(await expireSessions(parts as unknown as ExpireParts), { ended: 1 });
-  assert.deepEqual(ended, ['due']);
+  assert.deepEqual(endedIds, ['due']);
 });

@@ -88,20 +88,22 @@ export class LastPages implements Watcher {
   async #save(readings: readonly PageReading[]): Promise<void> {
     const pages = await Promise.all(
       readings.map(async reading => {
-        const shown = reading.live.browser.changedPage;
-        return { reading, shown, page: shown && (await pageOf(reading, shown)) };
+        const changedPage = reading.live.browser.changedPage;
+        return { reading, shown: changedPage, page: changedPage && (await pageOf(reading, changedPage)) };
       }),
     );
-    const changedEntries = pages.flatMap(({ reading, shown, page }) =>
-      page && shown && (page.pageUrl !== reading.savedRow?.pageUrl || page.pageTitle !== reading.savedRow.pageTitle)
-        ? [{ reading, shown, page }]
+    const changedEntries = pages.flatMap(({ reading, shown: changedPage, page }) =>
+      page &&
+      changedPage &&
+      (page.pageUrl !== reading.savedRow?.pageUrl || page.pageTitle !== reading.savedRow.pageTitle)
+        ? [{ reading, shown: changedPage, page }]
         : [],
     );
     if (changedEntries.length === 0) return;
     await this.#rows.setLastPages(changedEntries.map(({ page }) => page));
-    for (const { reading, shown, page } of changedEntries) {
+    for (const { reading, shown: changedPage, page } of changedEntries) {
       reading.savedRow = page;
-      reading.savedUrl = shown.url;
+      reading.savedUrl = changedPage.url;
     }
   }
 }
@@ -122,9 +124,9 @@ function takeRead(reading: PageReading): boolean {
 async function pageOf({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
-  const titleRead = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
+  const titlePromise = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
   // A page may show text that a person typed in its title or its address.
-  const title = isHidden ? undefined : await titleRead.catch(() => undefined);
+  const title = isHidden ? undefined : await titlePromise.catch(() => undefined);
   const shownTitle = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shownTitle, TITLE_CHARACTERS_MAX);
   return {

@@ -8,12 +8,12 @@ import { Presence, type PresenceRow } from './presence.ts';
 
 /** A session whose row is in a database that can be made to fail, or to respond only when the test allows it. */
 function scene(row: Partial<PresenceRow> = {}) {
-  const written: string[] = [];
+  const writtenChanges: string[] = [];
   const state = { isReachable: true, gate: Promise.resolve() };
   const write = (change: string) => async (): Promise<void> => {
     await state.gate;
     if (!state.isReachable) throw new Error('the database does not respond');
-    written.push(change);
+    writtenChanges.push(change);
   };
   const rows = {
     recordClientConnected: write('connected'),
@@ -22,7 +22,7 @@ function scene(row: Partial<PresenceRow> = {}) {
   };
   const parts = { rows, clock: new ManualClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
   return {
-    written,
+    written: writtenChanges,
     state,
     clock: parts.clock,
     presence: new Presence({ id: 's' as SessionId, keepAlive: false, ...row }, parts),
@@ -30,7 +30,7 @@ function scene(row: Partial<PresenceRow> = {}) {
 }
 
 test('a change that could not be written is written later, however often the write fails', async () => {
-  const { written, state, presence } = scene();
+  const { written: writtenChanges, state, presence } = scene();
   state.isReachable = false;
   presence.noteConnected();
   await presence.whenWritten();
@@ -39,11 +39,11 @@ test('a change that could not be written is written later, however often the wri
   state.isReachable = true;
   await presence.retryUnwrittenChange();
   await presence.retryUnwrittenChange();
-  assert.deepEqual(written, ['connected']);
+  assert.deepEqual(writtenChanges, ['connected']);
 });
 
 test('a change that could not be written is not written after a newer change', async () => {
-  const { written, state, presence } = scene();
+  const { written: writtenChanges, state, presence } = scene();
   state.isReachable = false;
   presence.noteConnected();
   await presence.whenWritten();
@@ -53,11 +53,11 @@ test('a change that could not be written is not written after a newer change', a
   const caughtUp = presence.retryUnwrittenChange();
   response.resolve();
   await caughtUp;
-  assert.deepEqual(written, ['last left']);
+  assert.deepEqual(writtenChanges, ['last left']);
 });
 
 test('a guest counts only until the session has had a client, and does not count again after the last client has disconnected', async () => {
-  const { written, presence } = scene();
+  const { written: writtenChanges, presence } = scene();
   presence.noteConnected('guest');
   assert.equal(presence.count, 1);
   presence.noteConnected();
@@ -70,15 +70,15 @@ test('a guest counts only until the session has had a client, and does not count
   presence.noteConnected('guest');
   presence.noteDisconnected('guest');
   await presence.whenWritten();
-  assert.deepEqual(written, ['connected', 'connected', 'connected', 'one left', 'last left']);
+  assert.deepEqual(writtenChanges, ['connected', 'connected', 'connected', 'one left', 'last left']);
 });
 
 test('a session that has only had guests begins its grace period when the last guest disconnects', async () => {
-  const { written, presence } = scene();
+  const { written: writtenChanges, presence } = scene();
   presence.noteConnected('guest');
   presence.noteDisconnected('guest');
   await presence.whenWritten();
-  assert.deepEqual(written, ['connected', 'last left']);
+  assert.deepEqual(writtenChanges, ['connected', 'last left']);
 });
 
 test('the deadline is that for the first client, none while a client is connected, then the end of the grace period', () => {

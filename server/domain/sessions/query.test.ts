@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { parseMetadataQuery, parseStatuses } from './query.ts';
 
-const READS: ReadonlyArray<readonly [string, ReadonlyArray<readonly [readonly string[], string]>]> = [
+const VALID_QUERIES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [readonly string[], string]>]> = [
   ["user_metadata['run']:'r-1842'", [[['run'], 'r-1842']]],
   ["user_metadata['a']['b']['c']:'d e'", [[['a', 'b', 'c'], 'd e']]],
   ["user_metadata['a']:''", [[['a'], '']]],
@@ -22,14 +22,14 @@ const READS: ReadonlyArray<readonly [string, ReadonlyArray<readonly [readonly st
   ["user_metadata['ключ']:'зн😀'", [[['ключ'], 'зн😀']]],
 ];
 
-for (const [text, terms] of READS)
+for (const [text, terms] of VALID_QUERIES)
   test(`parses ${text}`, () =>
     assert.deepEqual(
       parseMetadataQuery(text),
       terms.map(([path, value]) => ({ path, value })),
     ));
 
-const REFUSES: ReadonlyArray<readonly [string, number]> = [
+const INVALID_QUERIES: ReadonlyArray<readonly [string, number]> = [
   ['', 0],
   ['nonsense', 0],
   ["metadata['a']:'b'", 0],
@@ -47,7 +47,7 @@ const REFUSES: ReadonlyArray<readonly [string, number]> = [
   ['user_metadata["a"]:"b"', 14],
 ];
 
-for (const [text, position] of REFUSES)
+for (const [text, position] of INVALID_QUERIES)
   test(`refuses ${JSON.stringify(text)} with an error at position ${position}`, () =>
     assert.throws(
       () => parseMetadataQuery(text),

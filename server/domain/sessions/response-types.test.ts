@@ -33,16 +33,16 @@ test('ignores generic and invalid types, and resources other than documents', ()
 
 test('remembers the latest type of an address, for at most 100 addresses', () => {
   const types = new ResponseTypes();
-  const sendResponse = (url: string, type: string): void =>
+  const reportResponse = (url: string, type: string): void =>
     types.handleEvent('Network.responseReceived', {
       type: 'Document',
       response: { url, headers: { 'content-type': type } },
     });
-  sendResponse(URL, 'text/csv');
-  sendResponse(URL, 'application/octet-stream');
+  reportResponse(URL, 'text/csv');
+  reportResponse(URL, 'application/octet-stream');
   assert.equal(types.of(URL), undefined);
-  for (let page = 0; page < 101; page++) sendResponse(`https://a.test/${page}`, 'text/html');
+  for (let page = 0; page < 101; page++) reportResponse(`https://a.test/${page}`, 'text/html');
   assert.deepEqual([types.of('https://a.test/0'), types.of('https://a.test/100')], [undefined, 'text/html']);
-  sendResponse(`https://a.test/${'x'.repeat(5000)}`, 'text/html');
+  reportResponse(`https://a.test/${'x'.repeat(5000)}`, 'text/html');
   assert.equal(types.of(`https://a.test/${'x'.repeat(5000)}`), undefined);
 });

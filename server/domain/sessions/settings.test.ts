@@ -50,12 +50,12 @@ test('passes the viewport size to headless shell as the window size', () => {
 });
 
 test('lists requested settings that an engine does not support', () => {
-  const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
+  const requestedSettings: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
   assert.deepEqual(
-    unsupportedSettings(asked, 'headless-shell').map(({ name }) => name),
+    unsupportedSettings(requestedSettings, 'headless-shell').map(({ name }) => name),
     ['enablePdfViewer', 'extensionIds'],
   );
-  assert.deepEqual(unsupportedSettings(asked, 'chromium'), []);
+  assert.deepEqual(unsupportedSettings(requestedSettings, 'chromium'), []);
   assert.deepEqual(unsupportedSettings({ enablePdfViewer: false, extensionIds: [] }, 'headless-shell'), []);
 });
 
@@ -69,13 +69,16 @@ test('uses the default for an omitted viewport dimension', () => {
 });
 
 test('selects settings by the stages at which they take effect', () => {
-  const given: BrowserSettings = {
+  const requestedSettings: BrowserSettings = {
     takeover: 'refuse',
     locale: 'de-DE',
     verified: true,
     extensionId: 'x',
     allowedDomains: [],
   };
-  assert.deepEqual(settingsAt(given, 'launch', 'claim', 'watcher'), { locale: 'de-DE', takeover: 'refuse' });
-  assert.deepEqual(settingsAt(given, 'check'), { allowedDomains: [] });
+  assert.deepEqual(settingsAt(requestedSettings, 'launch', 'claim', 'watcher'), {
+    locale: 'de-DE',
+    takeover: 'refuse',
+  });
+  assert.deepEqual(settingsAt(requestedSettings, 'check'), { allowedDomains: [] });
 });

@@ -6,28 +6,28 @@ import { Signing } from './signing.ts';
 
 const one = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const two = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11' as SessionId;
-const agentKey = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
-const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
+const agentKeyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
+const otherKeyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
 test('accepts a signing key only for its own session, and returns the agent key', () => {
-  const key = signing.keyOf(one, agentKey);
-  assert.equal(signing.agentKeyOf(one, key), agentKey);
-  for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKey)])
+  const key = signing.keyOf(one, agentKeyId);
+  assert.equal(signing.agentKeyOf(one, key), agentKeyId);
+  for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKeyId)])
     assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
 });
 
 test('refuses a signing key in which the agent key was replaced', () => {
-  const [mine, theirs] = [agentKey, other].map(id => id.replaceAll('-', '')) as [string, string];
-  assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
+  const [mine, theirs] = [agentKeyId, otherKeyId].map(id => id.replaceAll('-', '')) as [string, string];
+  assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKeyId).replace(mine, theirs)), undefined);
 });
 
 test('derives different signing keys from different secrets', () => {
   const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
-  assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKey)), undefined);
+  assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKeyId)), undefined);
 });
 
 test('builds the connect address from the public URL', () => {
-  const { connectUrl, signingKey } = signing.fieldsOf(one, agentKey);
+  const { connectUrl, signingKey } = signing.fieldsOf(one, agentKeyId);
   assert.equal(connectUrl, `wss://browsers.example/base/v1/browsers/sessions/${one}/connect?signingKey=${signingKey}`);
 });

@@ -9,7 +9,7 @@ export class StartCancelled extends Error {
 interface Start {
   readonly control: AbortController;
   /** Never rejects. Undefined if the start failed or was cancelled. */
-  readonly settled: Promise<LiveSession | undefined>;
+  readonly whenSettled: Promise<LiveSession | undefined>;
 }
 
 export class StartingSessions {
@@ -24,10 +24,10 @@ export class StartingSessions {
   /** Runs the start. Waiting clients get the same result. */
   async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
     const control = new AbortController();
-    const started = start(control.signal);
-    const whenSettled = started.catch(() => undefined).finally(() => this.#end(id));
-    this.#starts.set(id, { control, settled: whenSettled });
-    return started;
+    const startPromise = start(control.signal);
+    const whenSettled = startPromise.catch(() => undefined).finally(() => this.#end(id));
+    this.#starts.set(id, { control, whenSettled });
+    return startPromise;
   }
 
   #end(id: SessionId): void {
@@ -40,7 +40,7 @@ export class StartingSessions {
   }
 
   wait(id: SessionId): Promise<LiveSession | undefined> {
-    return this.#starts.get(id)?.settled ?? Promise.resolve(undefined);
+    return this.#starts.get(id)?.whenSettled ?? Promise.resolve(undefined);
   }
 
   /** Cancels the start and waits until it has been undone. */
@@ -48,7 +48,7 @@ export class StartingSessions {
     const start = this.#starts.get(id);
     if (!start) return;
     start.control.abort(new StartCancelled(`the start of session ${id} was cancelled`));
-    await start.settled;
+    await start.whenSettled;
   }
 
   get ids(): readonly SessionId[] {

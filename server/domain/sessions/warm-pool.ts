@@ -30,7 +30,7 @@ const FAILURE_MEMORY_MS = 60_000;
 interface IdleBrowser {
   readonly settingsKey: string;
   readonly launch: LaunchSettings;
-  readonly booted: BootedBrowser;
+  readonly bootedBrowser: BootedBrowser;
   /** The Chromium edition from which the browser was started. */
   readonly edition: string | undefined;
   readonly replaceAt: Date;
@@ -71,7 +71,7 @@ export class WarmPool {
   readonly #recentLaunches = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closeController = new AbortController();
   /** Oldest first. */
-  readonly #pending: PendingBrowser[] = [];
+  readonly #pendingBrowsers: PendingBrowser[] = [];
   readonly #starts = new Set<Promise<void>>();
   #failures = 0;
   #failedAt: Date | undefined;
@@ -88,7 +88,7 @@ export class WarmPool {
 
   /** The number of browsers that are being started in advance, including browsers that creates are waiting for. */
   get pending(): number {
-    return this.#pending.length;
+    return this.#pendingBrowsers.length;
   }
 
   /** Whether browsers are started in advance on every processor. */
@@ -133,26 +133,26 @@ export class WarmPool {
   async close(): Promise<void> {
     this.#closeController.abort(new Error('the warm pool is closing'));
     await Promise.all(this.#starts);
-    await Promise.all(this.#idleBrowsers.splice(0).map(one => one.booted.scope.close()));
+    await Promise.all(this.#idleBrowsers.splice(0).map(one => one.bootedBrowser.scope.close()));
   }
 
   /** Starts the missing browsers. Called again at the end of each start. */
   #fill(): number {
-    let started = 0;
+    let startedCount = 0;
     for (let launchToStart = this.#nextLaunch(); launchToStart; launchToStart = this.#nextLaunch()) {
       const start = this.#start(launchToStart).finally(() => {
         this.#starts.delete(start);
         this.#fill();
       });
       this.#starts.add(start);
-      started++;
+      startedCount++;
     }
-    return started;
+    return startedCount;
   }
 
   #takeIdle(settingsKey: string): BootedBrowser | undefined {
     const index = this.#idleBrowsers.findIndex(one => one.settingsKey === settingsKey && this.#isCurrent(one));
-    return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.booted;
+    return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.bootedBrowser;
   }
 
   /**
@@ -161,19 +161,26 @@ export class WarmPool {
    * there is no such browser, or if the start fails.
    */
   async #takePending(settingsKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
-    const pending = this.#pending.find(
+    const pendingBrowser = this.#pendingBrowsers.find(
       one => one.settingsKey === settingsKey && !one.isPromised && (one.box || !one.background),
     );
-    if (!pending) return undefined;
-    pending.isPromised = true;
-    pending.box?.raisePriority();
+    if (!pendingBrowser) return undefined;
+    pendingBrowser.isPromised = true;
+    pendingBrowser.box?.raisePriority();
     this.#fill();
     try {
-      return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrival.promise, signal);
+      return await withTimeout(
+        START_MS,
+        'a browser that is being started',
+        () => pendingBrowser.arrival.promise,
+        signal,
+      );
     } catch (error) {
-      pending.isPromised = false;
+      pendingBrowser.isPromised = false;
       // Close the browser if it arrived for this create. If it is still starting, another create may claim it.
-      void Promise.race([pending.arrival.promise, undefined]).then(bootedBrowser => bootedBrowser?.scope.close());
+      void Promise.race([pendingBrowser.arrival.promise, undefined]).then(bootedBrowser =>
+        bootedBrowser?.scope.close(),
+      );
       throw error;
     }
   }
@@ -191,9 +198,9 @@ export class WarmPool {
    */
   #hasFreeProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
-    if (!claims.areContinuous) return this.#pending.length === 0 && starting() === 0;
-    const promisedCount = this.#pending.filter(({ isPromised }) => isPromised).length;
-    return this.#pending.length + Math.max(0, starting() - promisedCount) < processors;
+    if (!claims.areContinuous) return this.#pendingBrowsers.length === 0 && starting() === 0;
+    const promisedCount = this.#pendingBrowsers.filter(({ isPromised }) => isPromised).length;
+    return this.#pendingBrowsers.length + Math.max(0, starting() - promisedCount) < processors;
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
@@ -202,15 +209,15 @@ export class WarmPool {
     const edition = browserHost.programId(launch);
     const background = !this.#parts.claims.areContinuous;
     const arrival = Promise.withResolvers<BootedBrowser | undefined>();
-    const pending: PendingBrowser = {
+    const pendingBrowser: PendingBrowser = {
       settingsKey: fingerprint(launch),
       arrival,
       background,
       isPromised: false,
     };
-    this.#pending.push(pending);
+    this.#pendingBrowsers.push(pendingBrowser);
     const onBoxRunning = async (box: Box): Promise<void> => {
-      pending.box = box;
+      pendingBrowser.box = box;
     };
     try {
       const request = { id: newId<SessionId>(clock.now()), launch, background, onBoxRunning };
@@ -218,23 +225,23 @@ export class WarmPool {
       const bootedBrowser = await (background ? start() : this.#parts.gate.hold(start));
       await this.#prepare(bootedBrowser);
       this.noteStart(true);
-      if (pending.isPromised) pending.arrival.resolve(bootedBrowser);
+      if (pendingBrowser.isPromised) pendingBrowser.arrival.resolve(bootedBrowser);
       else
         this.#keep({
-          settingsKey: pending.settingsKey,
+          settingsKey: pendingBrowser.settingsKey,
           launch,
-          booted: bootedBrowser,
+          bootedBrowser,
           edition,
           replaceAt: addMs(clock.now(), WAIT_MAX_MS),
         });
     } catch (error) {
-      pending.arrival.resolve(undefined);
+      pendingBrowser.arrival.resolve(undefined);
       if (this.#closeController.signal.aborted) return;
       this.noteStart(false);
       this.#retryAt = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
-      this.#pending.splice(this.#pending.indexOf(pending), 1);
+      this.#pendingBrowsers.splice(this.#pendingBrowsers.indexOf(pendingBrowser), 1);
     }
   }
 
@@ -251,7 +258,7 @@ export class WarmPool {
   /** Adds a browser to the pool. If the browser ends, it is removed at once, so that no session gets it. */
   #keep(idleBrowser: IdleBrowser): void {
     this.#idleBrowsers.push(idleBrowser);
-    const { box, browser, scope } = idleBrowser.booted;
+    const { box, browser, scope } = idleBrowser.bootedBrowser;
     void Promise.race([box.whenGone, browser.failed]).then(async () => {
       const index = this.#idleBrowsers.indexOf(idleBrowser);
       if (index < 0) return;
@@ -270,7 +277,7 @@ export class WarmPool {
   }
 
   #missingLaunch(): LaunchSettings | undefined {
-    const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
+    const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pendingBrowsers.filter(({ isPromised }) => !isPromised)];
     const countUnclaimed = (settingsKey: string): number =>
       unclaimedBrowsers.filter(one => one.settingsKey === settingsKey).length;
     if (countUnclaimed(this.#defaultSettingsKey) < this.#parts.size) return this.#parts.defaultSettings;
@@ -288,7 +295,7 @@ export class WarmPool {
       (one.settingsKey === this.#defaultSettingsKey || this.#recentLaunches.has(one.settingsKey));
     const unwantedBrowsers = this.#idleBrowsers.filter(one => !isWanted(one));
     for (const one of unwantedBrowsers) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
-    await Promise.all(unwantedBrowsers.map(one => one.booted.scope.close()));
+    await Promise.all(unwantedBrowsers.map(one => one.bootedBrowser.scope.close()));
     return unwantedBrowsers.length;
   }
 

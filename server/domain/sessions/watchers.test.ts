@@ -28,61 +28,64 @@ describe('watchers', () => {
   });
 
   test('undoes earlier checks in reverse order when a watcher refuses, and undoes each check only once', async () => {
-    const undone: string[] = [];
-    const undoing = (name: string): Watcher => ({
+    const undoneNames: string[] = [];
+    const undoableWatcher = (name: string): Watcher => ({
       name,
-      check: async () => ({ undo: async () => void undone.push(name) }),
+      check: async () => ({ undo: async () => void undoneNames.push(name) }),
     });
-    const refusing: Watcher = { name: 'r', check: () => Promise.reject(new Error('no')) };
-    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).check(caller, request, id, signal), /no/);
-    assert.deepEqual(undone, ['b', 'a']);
-    const { undo } = await watchers(undoing('c')).check(caller, request, id, signal);
+    const refusingWatcher: Watcher = { name: 'r', check: () => Promise.reject(new Error('no')) };
+    await assert.rejects(
+      watchers(undoableWatcher('a'), undoableWatcher('b'), refusingWatcher).check(caller, request, id, signal),
+      /no/,
+    );
+    assert.deepEqual(undoneNames, ['b', 'a']);
+    const { undo } = await watchers(undoableWatcher('c')).check(caller, request, id, signal);
     await undo();
     await undo();
-    assert.deepEqual(undone, ['b', 'a', 'c']);
+    assert.deepEqual(undoneNames, ['b', 'a', 'c']);
   });
 
   test('prepare returns undefined if there are no preparations, and merges the preparations of several watchers', async () => {
     assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
-    const filled: string[] = [];
-    const filling = (name: string): Watcher => ({
+    const filledPaths: string[] = [];
+    const fillingWatcher = (name: string): Watcher => ({
       name,
       prepare: async () => ({
         mounts: [{ from: `/${name}`, to: `/in/${name}` }],
         policies: { [name]: true },
-        fill: async ({ folder }) => void filled.push(folder + name),
+        fill: async ({ folder }) => void filledPaths.push(folder + name),
       }),
     });
-    const both = await watchers(filling('a'), filling('b')).prepare(row, signal);
+    const both = await watchers(fillingWatcher('a'), fillingWatcher('b')).prepare(row, signal);
     assert.deepEqual(both?.mounts, [
       { from: '/a', to: '/in/a' },
       { from: '/b', to: '/in/b' },
     ]);
     assert.deepEqual(both?.policies, { a: true, b: true });
     await both?.fill?.({ folder: '/f/', uid: undefined }, signal);
-    assert.deepEqual(filled, ['/f/a', '/f/b']);
+    assert.deepEqual(filledPaths, ['/f/a', '/f/b']);
   });
 
   test('calls attend on other watchers only after a watcher with attendsFirst has attended', async () => {
-    const attended: string[] = [];
-    const ready = Promise.withResolvers<void>();
+    const attendedNames: string[] = [];
+    const attendGate = Promise.withResolvers<void>();
     const late = (name: string, until?: Promise<void>): Pick<Watcher, 'name' | 'attend'> => ({
       name,
       attend: async () => {
         await until;
-        attended.push(name);
+        attendedNames.push(name);
         return undefined;
       },
     });
-    const list = watchers(late('a'), { ...late('b', ready.promise), mustAttendFirst: true }, late('c'));
+    const list = watchers(late('a'), { ...late('b', attendGate.promise), mustAttendFirst: true }, late('c'));
     const attendPromise = list.attend(Object.create(null), row, signal);
-    setImmediate(ready.resolve);
+    setImmediate(attendGate.resolve);
     await attendPromise;
-    assert.deepEqual(attended, ['b', 'a', 'c']);
+    assert.deepEqual(attendedNames, ['b', 'a', 'c']);
   });
 
   test('attend rejects only after all watchers have finished if one watcher fails, so that all attendances can be ended', async () => {
-    const attended: string[] = [];
+    const attendedNames: string[] = [];
     const slow: Watcher = {
       name: 'slow',
       attend: (_live, _row, attendSignal) =>
@@ -90,17 +93,20 @@ describe('watchers', () => {
           attendSignal.addEventListener('abort', () => setImmediate(() => resolve({ leave: () => {} }))),
         ),
     };
-    const failing: Watcher = { name: 'failing', attend: () => Promise.reject(new Error('broken')) };
-    const live = { addAttendance: (name: string) => void attended.push(name) } as unknown as LiveSession;
-    await assert.rejects(watchers(slow, failing).attend(live, row, signal), /broken/);
-    assert.deepEqual(attended, ['slow']);
+    const failingWatcher: Watcher = { name: 'failing', attend: () => Promise.reject(new Error('broken')) };
+    const live = { addAttendance: (name: string) => void attendedNames.push(name) } as unknown as LiveSession;
+    await assert.rejects(watchers(slow, failingWatcher).attend(live, row, signal), /broken/);
+    assert.deepEqual(attendedNames, ['slow']);
   });
 
   test('calls salvage on the other watchers if one watcher fails', async () => {
-    const salvaged: string[] = [];
-    const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
-    const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };
-    await watchers(failing, working).salvage(row, remains);
-    assert.deepEqual(salvaged, ['/nowhere']);
+    const salvagedFolders: string[] = [];
+    const failingWatcher: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
+    const workingWatcher: Watcher = {
+      name: 'b',
+      salvage: async (_row, { folder }) => void salvagedFolders.push(folder),
+    };
+    await watchers(failingWatcher, workingWatcher).salvage(row, remains);
+    assert.deepEqual(salvagedFolders, ['/nowhere']);
   });
 });

@@ -97,19 +97,19 @@ export class StoredCredentials {
     if (!ID_PATTERN.test(credentialId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as shop-api' }]);
     const content = this.#contentOf(id, request);
-    const existing = await store.storedCredentials.get(id, credentialId);
-    if (!existing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    if (existing)
+    const existingCredential = await store.storedCredentials.get(id, credentialId);
+    if (!existingCredential && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (existingCredential)
       await this.#rotate(
         caller,
-        existing,
-        revisionFrom(ifMatch, existing.revision),
+        existingCredential,
+        revisionFrom(ifMatch, existingCredential.revision),
         'credential.rotated',
         content,
         request.value,
       );
     else await this.#insert(caller, id, credentialId, content, request.value);
-    return { credential: await this.#view(id, credentialId), isNew: !existing };
+    return { credential: await this.#view(id, credentialId), isNew: !existingCredential };
   }
 
   /** Stores the previous value as a new version, because a version number is never reused. */
@@ -177,14 +177,14 @@ export class StoredCredentials {
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const version = await store.storedCredentials.nextVersion(applicationId, credentialId);
-    const sealed = await this.#newVersion({ applicationId, credentialId, version }, content, value);
+    const newVersion = await this.#newVersion({ applicationId, credentialId, version }, content, value);
     await store.atomically(async trx => {
       const max = STORED_CREDENTIALS_PER_APPLICATION_MAX;
       const outcome = await trx.storedCredentials.insert(
         applicationId,
         credentialId,
         version,
-        sealed,
+        newVersion,
         max,
         clock.now(),
       );
@@ -204,11 +204,11 @@ export class StoredCredentials {
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const version = previousVersion + 1;
-    const sealed = await this.#newVersion({ applicationId, credentialId: id, version }, content, value);
+    const newVersion = await this.#newVersion({ applicationId, credentialId: id, version }, content, value);
     const now = clock.now();
     const times = { now, destroyAt: addMs(now, EARLIER_VERSION_MS) };
     await store.atomically(async trx => {
-      const isRotated = await trx.storedCredentials.rotate(applicationId, id, revision, version, sealed, times);
+      const isRotated = await trx.storedCredentials.rotate(applicationId, id, revision, version, newVersion, times);
       if (!isRotated) throw preconditionFailed();
       await this.#record(trx, action, caller, applicationId, id, factsOf(version, content));
     });

@@ -5,12 +5,12 @@ import { isQuoteValid, quoteIdOf } from './packs.ts';
 
 const SECRET = new Secret('x'.repeat(32));
 const PACKS = [{ id: 'p50', credits: 50, bonus: 0, price: 4500, currency: 'EUR' }];
-const UNTIL = new Date(60_000);
-const QUOTE = quoteIdOf(SECRET, 'app', PACKS, UNTIL);
+const EXPIRES_AT = new Date(60_000);
+const QUOTE = quoteIdOf(SECRET, 'app', PACKS, EXPIRES_AT);
 
 test('a quote is valid only for its application and its packs, until it expires', () => {
   assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, new Date(59_999)), true);
-  assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, UNTIL), false);
+  assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, EXPIRES_AT), false);
   assert.equal(isQuoteValid(SECRET, 'other', PACKS, QUOTE, new Date(0)), false);
   assert.equal(
     isQuoteValid(

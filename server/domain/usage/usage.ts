@@ -63,10 +63,10 @@ export class Usage {
   /** Sums and stores the hours that are over. Returns their number. */
   async sum(): Promise<{ hours: number }> {
     const { rows, clock } = this.#parts;
-    const sumBefore = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
+    const endHour = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
     let hours = 0;
     for (let run = 0; run < SUMS_PER_RUN; run += 1) {
-      const summedCount = await rows.sum(sumBefore, HOURS_PER_SUM);
+      const summedCount = await rows.sum(endHour, HOURS_PER_SUM);
       hours += summedCount;
       if (summedCount < HOURS_PER_SUM) break;
     }

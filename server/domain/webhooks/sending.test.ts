@@ -12,21 +12,21 @@ const DELIVERY: DeliveryRow = {
   ...{ id: 'd' as DeliveryId, webhookId: WEBHOOK.id, applicationId: 'a' as ApplicationId },
   ...{ eventType: 'session.ended', body: '{}', status: 'waiting', attempts: 1, createdAt: new Date(0) },
 };
-const ACCEPTED: CallResult = Object.assign(Object.create(null), { kind: 'answered', status: 204 });
+const ACCEPTED_RESULT: CallResult = Object.assign(Object.create(null), { kind: 'answered', status: 204 });
 
 /** A sender for a database that always lists the webhook as due, but has only these deliveries to take. */
 function scene(deliveriesToTake: DeliveryRow[]) {
   const prompts: string[] = [];
-  const delivered: string[] = [];
+  const deliveredIds: string[] = [];
   const rows: DeliverySenderParts['rows'] = Object.assign(Object.create(null), {
     due: async () => [DELIVERY],
     take: async () => deliveriesToTake.shift(),
     byId: async () => WEBHOOK,
-    markDelivered: async ({ id }: DeliveryRow) => void delivered.push(id),
+    markDelivered: async ({ id }: DeliveryRow) => void deliveredIds.push(id),
   });
   const sender = new DeliverySender({
     ...{ rows, clock: new ManualClock(), log: silentLog, userAgent: 'test' },
-    outbound: { send: async () => ACCEPTED },
+    outbound: { send: async () => ACCEPTED_RESULT },
     keys: { signatures: async () => [] },
     prompt: task => void prompts.push(task),
   });
@@ -34,7 +34,7 @@ function scene(deliveriesToTake: DeliveryRow[]) {
     assert.deepEqual(await sender.run(), { lanes: 1 });
     await new Promise(done => setImmediate(done)); // The lane has ended by then, because nothing delays it.
   };
-  return { prompts, delivered, run };
+  return { prompts, delivered: deliveredIds, run };
 }
 
 test('does not prompt the task again for a webhook that is due but has nothing to send', async () => {
@@ -45,7 +45,7 @@ test('does not prompt the task again for a webhook that is due but has nothing t
 });
 
 test('prompts the task again after a delivery, for the webhooks that wait for a lane', async () => {
-  const { prompts, delivered, run } = scene([DELIVERY]);
+  const { prompts, delivered: deliveredIds, run } = scene([DELIVERY]);
   await run();
-  assert.deepEqual([delivered, prompts], [['d'], ['send_webhooks']]);
+  assert.deepEqual([deliveredIds, prompts], [['d'], ['send_webhooks']]);
 });

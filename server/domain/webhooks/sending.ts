@@ -46,7 +46,7 @@ type DueDelivery = Pick<DeliveryRow, 'webhookId' | 'applicationId'>;
 
 interface Lane {
   readonly applicationId: ApplicationId;
-  readonly ended: Promise<void>;
+  readonly whenEnded: Promise<void>;
 }
 
 export class DeliverySender implements Closeable {
@@ -72,7 +72,7 @@ export class DeliverySender implements Closeable {
       if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
       this.#lastTurn += 1;
       this.#turns.set(webhookId, this.#lastTurn);
-      this.#lanes.set(webhookId, { applicationId, ended: this.#runLane(webhookId) });
+      this.#lanes.set(webhookId, { applicationId, whenEnded: this.#runLane(webhookId) });
       lanes += 1;
     }
     return { lanes };
@@ -81,7 +81,7 @@ export class DeliverySender implements Closeable {
   /** Aborts the deliveries that are being sent. They are due again at once, for the next process. */
   async close(): Promise<void> {
     this.#closeController.abort(new Error('the service is stopping'));
-    await Promise.all([...this.#lanes.values()].map(({ ended }) => ended));
+    await Promise.all([...this.#lanes.values()].map(({ whenEnded: ended }) => ended));
   }
 
   /**

@@ -24,14 +24,14 @@ const eventAt = (id: number): SessionEventRow => ({
 /** Runs the task once with this number of waiting deliveries, and a feed with enough events. */
 async function runTask(waiting: number, isWritten = true, eventTypes = webhook.eventTypes) {
   const filters: EventFilter[] = [];
-  const prompted: string[] = [];
-  let written: readonly DeliveryRow[] = [];
+  const promptedTasks: string[] = [];
+  let writtenRows: readonly DeliveryRow[] = [];
   const store = {
     webhooks: {
       listBehind: async () => [{ ...webhook, eventTypes }],
       countWaiting: async () => waiting,
       write: async (_: unknown, __: number, rows: readonly DeliveryRow[]) => {
-        written = rows;
+        writtenRows = rows;
         return isWritten;
       },
     },
@@ -46,21 +46,21 @@ async function runTask(waiting: number, isWritten = true, eventTypes = webhook.e
   const result = await new DeliveryWriter({
     store,
     clock: systemClock,
-    prompt: task => void prompted.push(task),
+    prompt: task => void promptedTasks.push(task),
   }).run();
-  return { filters, prompted, written, result };
+  return { filters, prompted: promptedTasks, written: writtenRows, result };
 }
 
 test('reads a batch of events of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
-  const { filters, prompted, written, result } = await runTask(0);
+  const { filters, prompted: promptedTasks, written: writtenRows, result } = await runTask(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
-  assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
+  assert.deepEqual(promptedTasks, [SEND_TASK, WRITE_TASK]);
   assert.equal(result.written, 100);
   assert.deepEqual(
-    written.map(({ eventId }) => eventId),
+    writtenRows.map(({ eventId }) => eventId),
     Array.from({ length: 100 }, (_, at) => 8 + at),
   );
-  const ids = written.map(({ id }) => id);
+  const ids = writtenRows.map(({ id }) => id);
   assert.deepEqual([...ids].sort(), ids, 'ids in the order of the events');
 });
 
@@ -71,8 +71,8 @@ test('reads no more events than the queue has room for, and no events if the que
 });
 
 test('reports no written deliveries if another process has moved the position of the webhook', async () => {
-  const { prompted, result } = await runTask(0, false);
-  assert.deepEqual([prompted, result.written], [[], 0]);
+  const { prompted: promptedTasks, result } = await runTask(0, false);
+  assert.deepEqual([promptedTasks, result.written], [[], 0]);
 });
 
 test('reads events of all types for a webhook that selects no types, and no events for a webhook that selects only unknown types', async () => {

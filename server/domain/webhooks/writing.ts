@@ -31,16 +31,16 @@ export class DeliveryWriter {
 
   async run(): Promise<Record<string, number>> {
     const { store, prompt } = this.#parts;
-    let written = 0;
+    let writtenCount = 0;
     let isFull = false;
     for (const webhook of await store.webhooks.listBehind(WEBHOOKS_AT_ONCE)) {
       const writeResult = await this.#writeDeliveries(webhook);
-      written += writeResult.written;
+      writtenCount += writeResult.written;
       isFull ||= writeResult.isFull;
     }
-    if (written > 0) prompt(SEND_TASK);
+    if (writtenCount > 0) prompt(SEND_TASK);
     if (isFull) prompt(WRITE_TASK);
-    return { written };
+    return { written: writtenCount };
   }
 
   async #writeDeliveries(webhook: WebhookRow): Promise<{ readonly written: number; readonly isFull: boolean }> {

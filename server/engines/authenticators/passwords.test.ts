@@ -4,11 +4,13 @@ import { WorkLimitReached } from '../../kit/work-limiter.ts';
 import { Passwords } from './passwords.ts';
 
 /** More computations than may run and wait at the same time. */
-const TOO_MANY = 40;
+const TOO_MANY_HASHES = 40;
 
 test('a check without a hash returns false after an earlier check was rejected because too many were waiting', async () => {
   const passwords = new Passwords();
-  const hashPromises = Array.from({ length: TOO_MANY }, () => passwords.hash('a password').catch(() => undefined));
+  const hashPromises = Array.from({ length: TOO_MANY_HASHES }, () =>
+    passwords.hash('a password').catch(() => undefined),
+  );
   await assert.rejects(passwords.matches('a password', undefined), WorkLimitReached);
   await Promise.all(hashPromises);
   assert.equal(await passwords.matches('a password', undefined), false);

@@ -23,8 +23,8 @@ interface Argon2Parameters {
 export class Passwords {
   readonly #places = new WorkLimiter({
     name: 'check a password',
-    atOnce: { session: CONCURRENT_MAX, application: CONCURRENT_MAX, process: CONCURRENT_MAX },
-    waiting: WAITING_MAX,
+    runningMax: { session: CONCURRENT_MAX, application: CONCURRENT_MAX, process: CONCURRENT_MAX },
+    waitingMax: WAITING_MAX,
     withinMs: WAIT_MS,
   });
   /** A hash of no known password. Checking it takes as long as checking the hash of a password. */

@@ -5,10 +5,10 @@ import type { JsonObject } from '../../kit/json.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import {
   encode,
-  type Incoming,
+  type IncomingMessage,
   isLongEvent,
   parseEvent,
-  parseIncoming,
+  parseIncomingMessage,
   responseId,
   SERVER_ERROR,
   withoutContent,
@@ -42,25 +42,25 @@ export class CommandSender {
     const id = ++this.#id;
     const result = Promise.withResolvers<JsonObject>();
     this.#responseBytesLimits.set(id, maxBytes);
-    channel.pending.set(id, received => {
+    channel.pendingCommands.set(id, received => {
       if (received.error) result.reject(new ProtocolFailure(method, received.error.code, received.error.message));
       else result.resolve(received.result ?? {});
       return received;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
     return withTimeout(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
-      channel.pending.delete(id);
+      channel.pendingCommands.delete(id);
       this.#responseBytesLimits.delete(id);
     });
   }
 
   /** Resolves the command to which a message responds. Returns the message if it is an event. */
-  receive(channel: Channel, message: Buffer): Incoming | undefined {
+  receive(channel: Channel, message: Buffer): IncomingMessage | undefined {
     const id = responseId(message);
     if (id === undefined) return isLongEvent(message) ? withoutContent(message) : parseEvent(message);
-    const onResponse = channel.pending.get(id);
+    const onResponse = channel.pendingCommands.get(id);
     if (!onResponse) return undefined;
-    channel.pending.delete(id);
+    channel.pendingCommands.delete(id);
     void onResponse(readResponse(id, message, this.#responseBytesLimits.get(id) ?? RESPONSE_BYTES_MAX));
     return undefined;
   }
@@ -70,11 +70,11 @@ export class CommandSender {
  * Parses a response. If it is too long or cannot be parsed, it becomes an error, so that the caller does not wait until
  * the timeout.
  */
-function readResponse(id: number, message: Buffer, maxBytes: number): Incoming {
+function readResponse(id: number, message: Buffer, maxBytes: number): IncomingMessage {
   try {
     if (message.length > maxBytes)
       throw new Error(`the response has ${message.length} bytes; at most ${maxBytes} bytes are accepted`);
-    return parseIncoming(message);
+    return parseIncomingMessage(message);
   } catch (error) {
     return { id, error: { code: SERVER_ERROR, message: reason(error) } };
   }

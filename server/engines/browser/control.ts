@@ -5,7 +5,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { COMMAND_MS, CommandSender } from './command-sender.ts';
 import { type DownloadListener, dispatchDownloadEvent } from './download-events.ts';
-import { type Incoming, SERVER_ERROR } from './messages.ts';
+import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
 
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
@@ -55,7 +55,7 @@ export class Control implements ChannelOwner {
   #root: Channel | undefined;
   #downloadListener: DownloadListener | undefined;
   /** Download events that arrived before a listener was set. An adopted browser may already be downloading. */
-  readonly #bufferedDownloadEvents: Incoming[] = [];
+  readonly #bufferedDownloadEvents: IncomingMessage[] = [];
   #geolocation: Geolocation | undefined;
   #changedPage: ChangedPage | undefined;
 
@@ -226,7 +226,7 @@ export class Control implements ChannelOwner {
 
   batchEnd(): void {}
 
-  #handleEvent(channel: Channel, event: Incoming): void {
+  #handleEvent(channel: Channel, event: IncomingMessage): void {
     const info = objectAt(event.params, 'targetInfo');
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
@@ -249,7 +249,7 @@ export class Control implements ChannelOwner {
     }
   }
 
-  #handleDownloadEvent(event: Incoming): void {
+  #handleDownloadEvent(event: IncomingMessage): void {
     if (this.#downloadListener) dispatchDownloadEvent(event.method, event.params, this.#downloadListener);
     else if (this.#bufferedDownloadEvents.length < BUFFERED_DOWNLOAD_EVENTS_MAX)
       this.#bufferedDownloadEvents.push(event);

@@ -72,15 +72,15 @@ test('reads the envelope of a 25 MB message', () => {
 });
 
 test('reports errors with the codes of Chromium, and with the id if it could be read', () => {
-  const refused = (text: string): unknown[] => {
+  const errorOf = (text: string): unknown[] => {
     try {
       return [read(text)];
     } catch (error) {
       return error instanceof BadEnvelope ? [error.code, error.id] : [error];
     }
   };
-  assert.deepEqual(refused('hello'), [-32700, undefined]);
-  assert.deepEqual(refused('[1]'), [-32600, undefined]);
-  assert.deepEqual(refused('{"method":"A.b"}'), [-32600, undefined]);
-  assert.deepEqual(refused('{"id":7}'), [-32600, 7]);
+  assert.deepEqual(errorOf('hello'), [-32700, undefined]);
+  assert.deepEqual(errorOf('[1]'), [-32600, undefined]);
+  assert.deepEqual(errorOf('{"method":"A.b"}'), [-32600, undefined]);
+  assert.deepEqual(errorOf('{"id":7}'), [-32600, 7]);
 });

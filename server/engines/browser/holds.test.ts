@@ -12,7 +12,7 @@ const channel = (id: string, targetId?: string): Channel => ({
   owner: { handleMessage() {}, fail() {}, batchEnd() {} },
   parent: undefined,
   targetId,
-  pending: new Map(),
+  pendingCommands: new Map(),
 });
 
 function trackResume(holds: Holds, ours: Channel, type = 'page', scope?: string): () => boolean {

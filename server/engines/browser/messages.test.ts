@@ -29,19 +29,19 @@ test('removes the channel without changing other messages in the same buffer', (
 test('renames the Proxy-Connection header of a sent request and changes nothing else', () => {
   const sent = (headers: string): string =>
     `{"method":"Network.requestWillBeSentExtraInfo","params":{"headers":{${headers}}},"sessionId":"${CHANNEL}"}`;
-  const changed = (text: string): string => String(withoutProxyHeader(bytes(text)));
+  const renameHeader = (text: string): string => String(withoutProxyHeader(bytes(text)));
   assert.equal(
-    changed(sent('"Host":"ä","Proxy-Connection":"keep-alive","X":"y"')),
+    renameHeader(sent('"Host":"ä","Proxy-Connection":"keep-alive","X":"y"')),
     sent('"Host":"ä","Connection":"keep-alive","X":"y"'),
   );
-  const quoted = sent('"X":"\\"Proxy-Connection\\":\\"keep-alive\\""');
+  const quotedMessage = sent('"X":"\\"Proxy-Connection\\":\\"keep-alive\\""');
   for (const text of [
-    quoted,
+    quotedMessage,
     sent('"Host":"a"'),
     '{"id":1,"result":{"Proxy-Connection":"keep-alive"}}',
     '{"method":"N',
   ])
-    assert.equal(changed(text), text);
+    assert.equal(renameHeader(text), text);
 });
 
 test('reads the id of a response, and returns undefined for an event', () => {
@@ -62,10 +62,12 @@ test('decodes the image of a screencast frame of any length, and leaves invalid 
   for (const length of [1, 2, 3, 24_575, 24_576, 24_577, 100_000]) {
     const picture = Buffer.from(Array.from({ length }, (_, index) => (index * 7 + length) % 256));
     const params = { data: picture.toString('base64'), metadata: { timestamp: 1.5 }, sessionId: 4 };
-    const parsed = parseEvent(bytes(JSON.stringify({ method: 'Page.screencastFrame', params, sessionId: CHANNEL })));
-    assert.ok(parsed.frameBytes?.equals(picture), `${length}`);
+    const parsedEvent = parseEvent(
+      bytes(JSON.stringify({ method: 'Page.screencastFrame', params, sessionId: CHANNEL })),
+    );
+    assert.ok(parsedEvent.frameBytes?.equals(picture), `${length}`);
     assert.deepEqual(
-      [parsed.method, parsed.params, parsed.sessionId],
+      [parsedEvent.method, parsedEvent.params, parsedEvent.sessionId],
       ['Page.screencastFrame', { ...params, data: '' }, CHANNEL],
     );
   }

@@ -71,7 +71,7 @@ export interface ProtocolError {
 }
 
 /** A parsed response or event from the browser. */
-export interface Incoming {
+export interface IncomingMessage {
   readonly id?: number;
   readonly method?: string;
   readonly params?: JsonObject;
@@ -85,7 +85,7 @@ export interface Incoming {
 /**
  * Throws on an invalid message, such as a fragment right after a pipe was adopted, or the output of a broken browser.
  */
-export function parseIncoming(message: Buffer): Incoming {
+export function parseIncomingMessage(message: Buffer): IncomingMessage {
   if (message.length > PARSED_BYTES_MAX)
     throw new Error(
       `the browser sent a message of ${message.length} bytes; at most ${PARSED_BYTES_MAX} bytes are accepted`,
@@ -93,13 +93,13 @@ export function parseIncoming(message: Buffer): Incoming {
   return parseMessageText(message.toString('utf8'));
 }
 
-function parseMessageText(text: string): Incoming {
+function parseMessageText(text: string): IncomingMessage {
   const value = parseJson(text);
-  if (!isIncoming(value)) throw new Error('the browser sent a message that is not a CDP message');
+  if (!isIncomingMessage(value)) throw new Error('the browser sent a message that is not a CDP message');
   return value;
 }
 
-const isIncoming = (value: unknown): value is Incoming =>
+const isIncomingMessage = (value: unknown): value is IncomingMessage =>
   isObject(value) &&
   isOptional(value.id, 'number') &&
   isOptional(value.method, 'string') &&
@@ -117,11 +117,11 @@ const isError = (value: unknown): boolean =>
  * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Parsing would create two
  * strings of half a megabyte per frame, and their garbage collection would be most of the cost of recording (measured).
  */
-export function parseEvent(message: Buffer): Incoming {
-  if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
+export function parseEvent(message: Buffer): IncomingMessage {
+  if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncomingMessage(message);
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
   const frameBytes = end < 0 ? undefined : decodeBase64(message, FRAME_HEAD.length, end);
-  if (!frameBytes) return parseIncoming(message);
+  if (!frameBytes) return parseIncomingMessage(message);
   return { ...parseMessageText(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), frameBytes };
 }
 
@@ -156,7 +156,7 @@ export const isLongEvent = (message: Buffer): boolean =>
   message.length > EVENT_BYTES_MAX && !isScreencastFrame(message) && responseId(message) === undefined;
 
 /** Returns the event that replaces a long console call. Undefined for any other long event. */
-export function withoutContent(message: Buffer): Incoming | undefined {
+export function withoutContent(message: Buffer): IncomingMessage | undefined {
   if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
   // Quotes inside strings are escaped, so text from the page cannot match.

@@ -12,13 +12,13 @@ import {
   channelOf,
   encode,
   INVALID_REQUEST,
-  type Incoming,
+  type IncomingMessage,
   isLongEvent,
   isScreencastFrame,
   isTargetEvent,
   PARSE_ERROR,
   parseEvent,
-  parseIncoming,
+  parseIncomingMessage,
   responseId,
   SERVER_ERROR,
 } from './messages.ts';
@@ -75,8 +75,8 @@ export type Verdict =
 
 export interface Policy {
   /** Only commands with these methods are parsed and judged. All others are forwarded unchanged. */
-  readonly watched: ReadonlySet<string>;
-  /** Whether a method that is not in `watched` must currently be judged. */
+  readonly watchedMethods: ReadonlySet<string>;
+  /** Whether a method that is not in `watchedMethods` must currently be judged. */
   isWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
   /** Called with every event that is sent to the client. */
@@ -231,7 +231,7 @@ export class MuxClient implements ChannelOwner {
   #dispatch(envelope: Envelope, message: Buffer): void {
     const channel = envelope.sessionId === undefined ? this.#root : this.#channels.get(envelope.sessionId);
     if (!channel) return this.#reply(noSuchSession(envelope.id));
-    if (channel.pending.size >= PENDING_MAX)
+    if (channel.pendingCommands.size >= PENDING_MAX)
       return this.#refuse(
         channel,
         envelope.id,
@@ -243,7 +243,7 @@ export class MuxClient implements ChannelOwner {
         envelope.id,
         'Too many bytes are waiting to be sent to the browser. Wait for responses before you send more commands.',
       );
-    if (this.#policy.watched.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
+    if (this.#policy.watchedMethods.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
       if (message.length > LONG_MESSAGE_BYTES)
         return this.#refuse(
           channel,
@@ -265,8 +265,8 @@ export class MuxClient implements ChannelOwner {
       this.#policy.onEvent?.(visibleEvent);
       return this.#deliver(channel, visibleEvent, channel.targetId);
     }
-    const onResponse = channel.pending.get(id);
-    if (!channel.pending.delete(id)) return;
+    const onResponse = channel.pendingCommands.get(id);
+    if (!channel.pendingCommands.delete(id)) return;
     if (this.#isTooLong(channel, id, message)) return this.fail(channel, id, TOO_LONG);
     if (channel.responseTaps) this.#tapResponse(channel, id, message);
     if (onResponse) void this.#transformResponse(channel, id, message, onResponse);
@@ -406,8 +406,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onResponse: OnResponse | undefined): void {
-    if (channel.pending.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
-    channel.pending.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
+    if (channel.pendingCommands.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
+    channel.pendingCommands.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
     const { responseBytesMax } = this.#listener;
     if (responseBytesMax)
       this.#responseBytesLimits.set(`${channel.id} ${envelope.id}`, responseBytesMax(envelope.method));
@@ -441,12 +441,12 @@ export class MuxClient implements ChannelOwner {
     return onResponse ?? (RELOAD_METHODS.has(method) ? keepAfterCrash : undefined);
   }
 
-  #onResumeResponse(channel: Channel, received: Incoming): Incoming {
+  #onResumeResponse(channel: Channel, received: IncomingMessage): IncomingMessage {
     this.#holds.onResumed(channel);
     return received;
   }
 
-  #withoutHiddenTargets(answer: Incoming): Incoming {
+  #withoutHiddenTargets(answer: IncomingMessage): IncomingMessage {
     const infos = answer.result?.targetInfos;
     if (!Array.isArray(infos)) return answer;
     const visibleInfos = infos.filter(
@@ -457,7 +457,7 @@ export class MuxClient implements ChannelOwner {
 
   async #transformResponse(channel: Channel, id: number, message: Buffer, onResponse: OnResponse): Promise<void> {
     try {
-      const { sessionId: _, ...received } = await onResponse(parseIncoming(message));
+      const { sessionId: _, ...received } = await onResponse(parseIncomingMessage(message));
       this.#reply(encode({ ...received, ...sessionOf(channel) }));
     } catch (error) {
       this.#reply(encode({ id, error: { code: SERVER_ERROR, message: reason(error) }, ...sessionOf(channel) }));
@@ -465,7 +465,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #onTargetEvent(channel: Channel, message: Buffer): void {
-    const event = parseIncoming(message);
+    const event = parseIncomingMessage(message);
     const info = objectAt(event.params, 'targetInfo');
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     const sessionId = textAt(event.params, 'sessionId');

@@ -10,9 +10,9 @@ import { withTimeout } from '../../kit/wait.ts';
 import {
   channelOf,
   encode,
-  type Incoming,
+  type IncomingMessage,
   NO_SUCH_SESSION,
-  parseIncoming,
+  parseIncomingMessage,
   SERVER_ERROR,
   withoutChannel,
   withoutProxyHeader,
@@ -37,7 +37,7 @@ const CHANNELS_MAX = 20_000;
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
 /** Receives the response to a command and returns the response that the client gets. */
-export type OnResponse = (received: Incoming) => Incoming | Promise<Incoming>;
+export type OnResponse = (received: IncomingMessage) => IncomingMessage | Promise<IncomingMessage>;
 
 /**
  * Marks commands that remain pending after a crash of their target, because they revive the page and Chromium responds
@@ -50,7 +50,7 @@ export interface Channel extends OverridingChannel {
   /** Undefined for the root channel of its owner. */
   readonly parent: Channel | undefined;
   /** Unanswered commands, by id. */
-  readonly pending: Map<number, OnResponse | undefined>;
+  readonly pendingCommands: Map<number, OnResponse | undefined>;
   /** Additional listeners for responses, by the id of the command. */
   responseTaps?: Map<number, (received: Buffer) => void>;
 }
@@ -78,7 +78,7 @@ export class ProtocolFailure extends Error {
 export class Mux implements Closeable {
   readonly #pipe: Pipe;
   readonly #channels = new Map<string, Channel>();
-  readonly #pendingRootCommands = new Map<number, (received: Incoming) => void>();
+  readonly #pendingRootCommands = new Map<number, (received: IncomingMessage) => void>();
   readonly #failure = Promise.withResolvers<Error>();
   #lastRootCommandId = randomInt(ROOT_ID_BASE_MAX);
   /**
@@ -146,7 +146,7 @@ export class Mux implements Closeable {
 
   open(id: string, owner: ChannelOwner, parent: Channel | undefined, targetId: string | undefined): Channel {
     if (this.#channels.size >= CHANNELS_MAX) throw new Error(`the browser has more than ${CHANNELS_MAX} channels`);
-    const channel: Channel = { id, owner, parent, targetId, pending: new Map() };
+    const channel: Channel = { id, owner, parent, targetId, pendingCommands: new Map() };
     this.#channels.set(id, channel);
     return channel;
   }
@@ -185,10 +185,10 @@ export class Mux implements Closeable {
   }
 
   failPending(channel: Channel, message: string, keptCallback?: OnResponse): void {
-    const pendingEntries = [...channel.pending].filter(
+    const pendingEntries = [...channel.pendingCommands].filter(
       ([, onResponse]) => keptCallback === undefined || onResponse !== keptCallback,
     );
-    for (const [id] of pendingEntries) channel.pending.delete(id);
+    for (const [id] of pendingEntries) channel.pendingCommands.delete(id);
     for (const [id, onResponse] of pendingEntries) channel.owner.fail(channel, id, message, onResponse);
     this.#batchOwners.add(channel.owner);
   }
@@ -208,7 +208,7 @@ export class Mux implements Closeable {
   async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_MS): Promise<JsonObject> {
     if (this.#isClosed) throw new Error('the browser is closed');
     const id = ++this.#lastRootCommandId;
-    const rootResponse = Promise.withResolvers<Incoming>();
+    const rootResponse = Promise.withResolvers<IncomingMessage>();
     this.#pendingRootCommands.set(id, rootResponse.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
@@ -230,9 +230,9 @@ export class Mux implements Closeable {
   }
 
   #handleRootMessage(message: Buffer): void {
-    let parsedMessage: Incoming;
+    let parsedMessage: IncomingMessage;
     try {
-      parsedMessage = parseIncoming(message);
+      parsedMessage = parseIncomingMessage(message);
     } catch {
       return; // a fragment: a previous process has read the beginning of this message
     }
@@ -242,9 +242,9 @@ export class Mux implements Closeable {
   #onOversized(head: Buffer, tail: Buffer): void {
     const id = /^\{"id":(\d+)/.exec(head.toString('latin1'))?.[1];
     const channel = this.#channels.get(channelOf(tail) ?? '');
-    if (!channel || id === undefined || !channel.pending.has(Number(id))) return;
-    const onResponse = channel.pending.get(Number(id));
-    channel.pending.delete(Number(id));
+    if (!channel || id === undefined || !channel.pendingCommands.has(Number(id))) return;
+    const onResponse = channel.pendingCommands.get(Number(id));
+    channel.pendingCommands.delete(Number(id));
     channel.owner.fail(
       channel,
       Number(id),

@@ -5,76 +5,76 @@ import { eventually } from '../../../tests/harness/until.ts';
 import { Mux } from './mux.ts';
 import { NavigationGuard } from './navigation-guard.ts';
 
-const END_MS = 90_000;
-const ALLOWED = 'https://allowed.test/';
-const REFUSED = 'https://refused.test/';
+const TEST_TIMEOUT_MS = 90_000;
+const ALLOWED_URL = 'https://allowed.test/';
+const REFUSED_URL = 'https://refused.test/';
 
 interface GuardScene {
-  readonly scripted: ScriptedBrowser;
+  readonly scriptedBrowser: ScriptedBrowser;
   /** The hosts that were refused. */
-  readonly refused: readonly string[];
+  readonly refusedHosts: readonly string[];
   /** Reports that a page has changed. */
   reportChange(targetId: string, url: string, isAttached?: boolean): void;
 }
 
 async function openScene(context: TestContext): Promise<GuardScene> {
-  const scripted = new ScriptedBrowser();
-  context.after(() => scripted.close());
-  const mux = new Mux(scripted.pipes.fifoIn, scripted.pipes.fifoOut, error => assert.fail(String(error)));
+  const scriptedBrowser = new ScriptedBrowser();
+  context.after(() => scriptedBrowser.close());
+  const mux = new Mux(scriptedBrowser.pipes.fifoIn, scriptedBrowser.pipes.fifoOut, error => assert.fail(String(error)));
   context.after(() => mux.close());
-  const refused: string[] = [];
+  const refusedHosts: string[] = [];
   const guard = new NavigationGuard(mux, {
     allows: hostname => hostname === 'allowed.test',
-    onRefused: hostname => void refused.push(hostname),
+    onRefused: hostname => void refusedHosts.push(hostname),
   });
   await guard.open(() => {});
   return {
-    scripted,
-    refused,
+    scriptedBrowser,
+    refusedHosts,
     reportChange: (targetId, url, isAttached) => {
       const targetInfo = targetInfoOf(targetId, url, isAttached);
-      scripted.event('Target.targetInfoChanged', { targetInfo }, guard.channelId);
+      scriptedBrowser.sendEvent('Target.targetInfoChanged', { targetInfo }, guard.channelId);
     },
   };
 }
 
 const frameTree = (url: string): object => ({ frameTree: { frame: { url } } });
 
-test('checks a page again if it has changed during the check', { timeout: END_MS }, async context => {
-  const { scripted, refused, reportChange } = await openScene(context);
-  let shown = ALLOWED;
-  scripted.script = ({ method }) => {
-    if (method === 'Page.getFrameTree') return frameTree(shown);
-    if (method === 'Target.detachFromTarget' && shown === ALLOWED) {
-      shown = REFUSED;
-      reportChange('page', REFUSED);
+test('checks a page again if it has changed during the check', { timeout: TEST_TIMEOUT_MS }, async context => {
+  const { scriptedBrowser, refusedHosts, reportChange } = await openScene(context);
+  let shownUrl = ALLOWED_URL;
+  scriptedBrowser.script = ({ method }) => {
+    if (method === 'Page.getFrameTree') return frameTree(shownUrl);
+    if (method === 'Target.detachFromTarget' && shownUrl === ALLOWED_URL) {
+      shownUrl = REFUSED_URL;
+      reportChange('page', REFUSED_URL);
     }
     return undefined;
   };
-  reportChange('page', REFUSED);
-  await eventually('the page to be cleared', () => scripted.channelsWith('Page.navigate').length > 0);
-  assert.deepEqual(refused, ['refused.test']);
+  reportChange('page', REFUSED_URL);
+  await eventually('the page to be cleared', () => scriptedBrowser.channelsWith('Page.navigate').length > 0);
+  assert.deepEqual(refusedHosts, ['refused.test']);
 });
 
 test('does not check a page again because of the events that the check itself causes', {
-  timeout: END_MS,
+  timeout: TEST_TIMEOUT_MS,
 }, async context => {
-  const { scripted, reportChange } = await openScene(context);
-  const attachedTo: unknown[] = [];
-  scripted.script = ({ method, params }) => {
-    if (method === 'Page.getFrameTree') return frameTree(ALLOWED);
+  const { scriptedBrowser, reportChange } = await openScene(context);
+  const attachedTargetIds: unknown[] = [];
+  scriptedBrowser.script = ({ method, params }) => {
+    if (method === 'Page.getFrameTree') return frameTree(ALLOWED_URL);
     if (method === 'Target.attachToTarget') {
-      attachedTo.push(params.targetId);
-      reportChange(String(params.targetId), REFUSED, true);
+      attachedTargetIds.push(params.targetId);
+      reportChange(String(params.targetId), REFUSED_URL, true);
     }
-    if (method === 'Target.detachFromTarget') reportChange(String(attachedTo.at(-1)), REFUSED, false);
+    if (method === 'Target.detachFromTarget') reportChange(String(attachedTargetIds.at(-1)), REFUSED_URL, false);
     return undefined;
   };
   for (const targetId of ['one', 'two']) {
-    reportChange(targetId, REFUSED, false);
+    reportChange(targetId, REFUSED_URL, false);
     const isChecked = (): boolean =>
-      attachedTo.includes(targetId) && scripted.detachedChannels.length === attachedTo.length;
+      attachedTargetIds.includes(targetId) && scriptedBrowser.detachedChannels.length === attachedTargetIds.length;
     await eventually(`${targetId} to be checked`, isChecked);
   }
-  assert.deepEqual(attachedTo, ['one', 'two']);
+  assert.deepEqual(attachedTargetIds, ['one', 'two']);
 });

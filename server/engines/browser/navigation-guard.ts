@@ -4,7 +4,7 @@
 // by a service worker, is checked afterwards and replaced by `about:blank` if it is not allowed.
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
-import { type Incoming, SERVER_ERROR } from './messages.ts';
+import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
 
 export interface NavigationAttempt {
@@ -71,7 +71,7 @@ export class NavigationGuard implements ChannelOwner {
 
   batchEnd(): void {}
 
-  #handleEvent(channel: Channel, { method, params }: Incoming): void {
+  #handleEvent(channel: Channel, { method, params }: IncomingMessage): void {
     if (method === 'Fetch.requestPaused') void this.#onRequestPaused(channel, params ?? {});
     if (method === 'Target.targetCreated' || method === 'Target.targetInfoChanged') void this.#checkPage(params);
     const childId = textAt(params, 'sessionId');

@@ -7,7 +7,7 @@ import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { COMMAND_MS, CommandSender } from './command-sender.ts';
 import type { Holds } from './holds.ts';
-import { type Incoming, SERVER_ERROR } from './messages.ts';
+import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnResponse } from './mux.ts';
 
 export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'service_worker';
@@ -104,7 +104,7 @@ export class Observation implements ChannelOwner {
     await this.#commandSender.send(this.#root, 'Target.setAutoAttach', autoAttachParams(ROOT_KINDS));
   }
 
-  #onAttached(parent: Channel, { params }: Incoming): void {
+  #onAttached(parent: Channel, { params }: IncomingMessage): void {
     const info = objectAt(params, 'targetInfo');
     const targetId = textAt(info, 'targetId');
     const channelId = textAt(params, 'sessionId');

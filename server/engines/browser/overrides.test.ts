@@ -8,7 +8,7 @@ const channel = (targetId?: string): Channel => ({
   owner: { handleMessage: () => {}, fail: () => {}, batchEnd: () => {} },
   parent: undefined,
   targetId,
-  pending: new Map(),
+  pendingCommands: new Map(),
 });
 
 function repeatedCommands(to: Channel, name?: string): unknown[] {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Pipe } from './pipe.ts';
 
-const END_MS = 60_000;
+const TEST_TIMEOUT_MS = 60_000;
 const READ_BYTES = 1024 ** 2;
 
 interface Fixture {
@@ -16,7 +16,7 @@ interface Fixture {
   /** The received messages. */
   readonly kept: Buffer[];
   /** Resolves when this many messages have arrived. */
-  messages(count: number): Promise<string[]>;
+  waitForMessages(count: number): Promise<string[]>;
   /** Writes text, as the browser would. */
   write(text: string): void;
   /** Reads the available bytes, as the browser would. */
@@ -31,13 +31,13 @@ function openFixture(context: TestContext): Fixture {
   const [readDescriptor, writeDescriptor] = [openSync(fifoIn, flags), openSync(fifoOut, flags)];
   const events: string[] = [];
   const kept: Buffer[] = [];
-  const waiting: Array<() => void> = [];
+  const pendingChecks: Array<() => void> = [];
   const pipe = new Pipe(fifoIn, fifoOut, {
     message: message => {
       events.push(String(message));
       if (String(message).startsWith('poison')) throw new Error(String(message));
       kept.push(message);
-      for (const look of waiting) look();
+      for (const look of pendingChecks) look();
     },
     oversized: () => assert.fail('nothing here is too large'),
     batchEnd: () => events.push('batchEnd'),
@@ -54,12 +54,12 @@ function openFixture(context: TestContext): Fixture {
     pipe,
     events,
     kept,
-    messages: count =>
+    waitForMessages: count =>
       new Promise(resolve => {
         const look = (): void => {
           if (messages().length >= count) resolve(messages());
         };
-        waiting.push(look);
+        pendingChecks.push(look);
         look();
       }),
     write: text => void writeSync(writeDescriptor, text),
@@ -70,49 +70,51 @@ function openFixture(context: TestContext): Fixture {
   };
 }
 
-test('delivers the messages of a read one by one, then the end of the batch', { timeout: END_MS }, async context => {
-  const { events, messages, write } = openFixture(context);
+test('delivers the messages of a read one by one, then the end of the batch', {
+  timeout: TEST_TIMEOUT_MS,
+}, async context => {
+  const { events, waitForMessages, write } = openFixture(context);
   write('{"a":1}\0{"b":"ä"}\0\0');
-  await messages(2);
+  await waitForMessages(2);
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual(events, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
 test('continues to deliver messages after the listener throws', {
-  timeout: END_MS,
+  timeout: TEST_TIMEOUT_MS,
 }, async context => {
-  const { events, messages, write } = openFixture(context);
+  const { events, waitForMessages, write } = openFixture(context);
   write('1\0poison\0{"a":\0');
-  await messages(4);
+  await waitForMessages(4);
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual(events, ['1', 'poison', 'Error: poison', '{"a":', 'batchEnd']);
 });
 
 test('joins a message that arrives in pieces, and separates it from the next message', {
-  timeout: END_MS,
+  timeout: TEST_TIMEOUT_MS,
 }, async context => {
-  const { messages, write, events } = openFixture(context);
+  const { waitForMessages, write, events } = openFixture(context);
   const long = 'x'.repeat(30_000);
   for (const piece of [`${long}1`, `${long}2`, `${long}3\0short\0half`]) {
-    const reads = events.length;
+    const eventCountBefore = events.length;
     write(piece);
-    while (events.length === reads) await new Promise(resolve => setImmediate(resolve));
+    while (events.length === eventCountBefore) await new Promise(resolve => setImmediate(resolve));
   }
   write(' done\0');
-  assert.deepEqual(await messages(3), [`${long}1${long}2${long}3`, 'short', 'half done']);
+  assert.deepEqual(await waitForMessages(3), [`${long}1${long}2${long}3`, 'short', 'half done']);
 });
 
-test('does not change a delivered message when more bytes are read', { timeout: END_MS }, async context => {
-  const { kept, messages, write } = openFixture(context);
+test('does not change a delivered message when more bytes are read', { timeout: TEST_TIMEOUT_MS }, async context => {
+  const { kept, waitForMessages, write } = openFixture(context);
   write(`${'a'.repeat(1000)}\0`);
-  await messages(1);
+  await waitForMessages(1);
   write(`${'b'.repeat(1000)}\0`);
-  await messages(2);
+  await waitForMessages(2);
   assert.deepEqual(kept.map(String), ['a'.repeat(1000), 'b'.repeat(1000)]);
 });
 
 test('writes all messages of one event loop turn together, each terminated by a NUL', {
-  timeout: END_MS,
+  timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);
   pipe.send([Buffer.from('{"id":1'), Buffer.from('}')]);
@@ -123,7 +125,7 @@ test('writes all messages of one event loop turn together, each terminated by a 
 });
 
 test('sends a message larger than the FIFO completely, in order with small messages', {
-  timeout: END_MS,
+  timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);
   const large = 'y'.repeat(300_000);
@@ -140,7 +142,7 @@ test('sends a message larger than the FIFO completely, in order with small messa
   assert.equal(all, `small\0${large}\0last\0`);
 });
 
-test('sends nothing after close', { timeout: END_MS }, async context => {
+test('sends nothing after close', { timeout: TEST_TIMEOUT_MS }, async context => {
   const { pipe, read } = openFixture(context);
   pipe.send([Buffer.from('said before')]);
   await pipe.close();

@@ -20,10 +20,10 @@ test('lets the users of boxes read the policies, whatever the umask', async () =
     return path;
   };
   const path = await prepare();
-  const names = ['', 'policies', 'policies/managed', 'policies/managed/berth.json'];
-  const modes = (): number[] => names.map(name => statSync(join(path, name)).mode & 0o777);
+  const paths = ['', 'policies', 'policies/managed', 'policies/managed/berth.json'];
+  const modes = (): number[] => paths.map(name => statSync(join(path, name)).mode & 0o777);
   assert.deepEqual(modes(), [0o755, 0o755, 0o755, 0o644]);
-  for (const name of names) chmodSync(join(path, name), 0o700);
+  for (const name of paths) chmodSync(join(path, name), 0o700);
   assert.equal(await prepare(), path);
   assert.deepEqual(modes(), [0o755, 0o755, 0o755, 0o644], 'also what an earlier server wrote');
 });

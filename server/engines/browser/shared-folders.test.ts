@@ -45,14 +45,14 @@ describe('SharedFolders', () => {
   });
 
   it('keeps the folders of a previous process as long as the browsers of that process may be running', async () => {
-    const before = names();
+    const namesBefore = names();
     await clock.advance(1000);
     const folders = open();
     for (const name of ['e', 'f', 'g', 'h']) (await use(folders, name)).release();
-    assert.ok(before.every(name => names().includes(name)));
+    assert.ok(namesBefore.every(name => names().includes(name)));
     await clock.advance(2 * HOUR_MS);
     (await use(folders, 'h')).release();
-    assert.ok(before.every(name => !names().includes(name)));
+    assert.ok(namesBefore.every(name => !names().includes(name)));
   });
 
   it('creates a folder again if it is requested during its removal', async () => {

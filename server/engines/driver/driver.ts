@@ -61,7 +61,7 @@ interface PendingCommand {
 interface Thread {
   readonly worker: Worker;
   readonly sessions: Set<string>;
-  readonly pending: Map<number, PendingCommand>;
+  readonly pendingCommands: Map<number, PendingCommand>;
   /** The timer that ends the thread. Set while the thread has no sessions. */
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -135,7 +135,8 @@ export class Driver implements Closeable {
     drivenSession.thread.worker.postMessage(disconnectMessage);
     if (drivenSession.thread.sessions.size > 0) return;
     // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
-    if (drivenSession.thread.pending.size > 0) void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED);
+    if (drivenSession.thread.pendingCommands.size > 0)
+      void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED);
     else this.#endLater(drivenSession.thread);
   }
 
@@ -181,7 +182,7 @@ export class Driver implements Closeable {
       env: { NODE_ENV: 'production', ...compiledCodeEnv() },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
-    const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idleTimer: undefined };
+    const thread: Thread = { worker, sessions: new Set(), pendingCommands: new Map(), idleTimer: undefined };
     worker.on('message', (message: ThreadMessage) => this.#onMessage(thread, message));
     worker.on('error', error => {
       this.#log.warn('driver.thread_failed', { error });
@@ -201,11 +202,11 @@ export class Driver implements Closeable {
     const response = Promise.withResolvers<CommandResult>();
     const timer = setTimeout(() => {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
-      thread.pending.delete(id);
+      thread.pendingCommands.delete(id);
       response.reject(new DriveFailed('too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`));
       void this.#endThread(thread, 'died', THREAD_REPLACED);
     }, this.#limits.commandMs + BLOCKED_MS);
-    thread.pending.set(id, { session, response, help, timer });
+    thread.pendingCommands.set(id, { session, response, help, timer });
     const commandMessage: CommandMessage = { id, session, address, command, limitMs: this.#limits.commandMs };
     thread.worker.postMessage(commandMessage);
     return response.promise;
@@ -218,9 +219,9 @@ export class Driver implements Closeable {
       return;
     }
     if ('helpId' in message) return void this.#giveHelp(thread, message);
-    const pendingCommand = thread.pending.get(message.id);
+    const pendingCommand = thread.pendingCommands.get(message.id);
     if (!pendingCommand) return;
-    thread.pending.delete(message.id);
+    thread.pendingCommands.delete(message.id);
     clearTimeout(pendingCommand.timer);
     if ('result' in message) pendingCommand.response.resolve(message.result);
     else pendingCommand.response.reject(new DriveFailed(message.failed, message.message, message.details));
@@ -233,7 +234,7 @@ export class Driver implements Closeable {
     const reply = (fields: Omit<HelpReply, 'reply'> = {}): void =>
       thread.worker.postMessage({ reply: helpId, ...fields });
     try {
-      await (thread.pending.get(commandId)?.help ?? noHelp)(help);
+      await (thread.pendingCommands.get(commandId)?.help ?? noHelp)(help);
       reply();
     } catch (error) {
       const { why, message, details } = error instanceof DriveFailed ? error : HELP_FAILED;
@@ -257,11 +258,11 @@ export class Driver implements Closeable {
       clearTimeout(this.#drivenSessions.get(session)?.idleTimer);
       this.#drivenSessions.delete(session);
     }
-    for (const { response, timer } of thread.pending.values()) {
+    for (const { response, timer } of thread.pendingCommands.values()) {
       clearTimeout(timer);
       response.reject(new DriveFailed(why, message));
     }
-    thread.pending.clear();
+    thread.pendingCommands.clear();
     await thread.worker.terminate();
   }
 }

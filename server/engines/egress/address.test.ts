@@ -64,14 +64,14 @@ test('a range covers exactly the addresses with its prefix, at every prefix leng
 });
 
 test('a range with a port covers only this port, and a range covers no addresses of the other family', () => {
-  const opened = range({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
+  const rangeWithPort = range({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
   const loopback = parseAddress('127.0.0.1');
   const six = parseAddress('7f00:1::');
   assert.ok(loopback && six);
-  assert.equal(covers(opened, loopback, 9100), true);
-  assert.equal(covers(opened, loopback, 9101), false);
+  assert.equal(covers(rangeWithPort, loopback, 9100), true);
+  assert.equal(covers(rangeWithPort, loopback, 9101), false);
   assert.equal(covers(range({ address: '127.0.0.1', prefix: 0, family: 4 }), six, 9100), false);
-  assert.equal(matchesExactly(opened, loopback, 9100), true);
+  assert.equal(matchesExactly(rangeWithPort, loopback, 9100), true);
   assert.equal(matchesExactly(range({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
   assert.equal(
     matchesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100),
@@ -80,12 +80,12 @@ test('a range with a port covers only this port, and a range covers no addresses
 });
 
 test('treats a range of IPv4-mapped addresses as the range of IPv4 addresses', () => {
-  const mapped = range({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
-  const inside = parseAddress('10.200.0.1');
-  const outside = parseAddress('11.0.0.1');
-  assert.ok(inside && outside);
-  assert.equal(covers(mapped, inside, 1), true);
-  assert.equal(covers(mapped, outside, 1), false);
+  const mappedRange = range({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
+  const insideAddress = parseAddress('10.200.0.1');
+  const outsideAddress = parseAddress('11.0.0.1');
+  assert.ok(insideAddress && outsideAddress);
+  assert.equal(covers(mappedRange, insideAddress, 1), true);
+  assert.equal(covers(mappedRange, outsideAddress, 1), false);
 });
 
 test('throws for an invalid range', () => {

@@ -107,7 +107,7 @@ class SessionEgress implements Egress {
   readonly #http: HttpServer;
   readonly #forwarders = new Map<Socket, Forwarder>();
   readonly #refusals = new Map<RefusalRule, number>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #listener: EgressListener;
 
   constructor(options: EgressOptions) {
@@ -148,11 +148,11 @@ class SessionEgress implements Egress {
   }
 
   async close(): Promise<void> {
-    if (this.#closing.signal.aborted) return;
-    this.#closing.abort(new Error('the session ended'));
+    if (this.#closeController.signal.aborted) return;
+    this.#closeController.abort(new Error('the session ended'));
     this.#http.close();
     this.#outbound.closeWhere(() => true);
-    const allClosed = Promise.all([...this.#forwarders.keys()].map(whenDestroyed));
+    const allClosed = Promise.all([...this.#forwarders.keys()].map(destroySocket));
     await withTimeout(CLOSE_MS, "the browser's connections to close", () => allClosed);
   }
 
@@ -190,7 +190,7 @@ class SessionEgress implements Egress {
 
   #onConnection(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    if (this.#closing.signal.aborted) {
+    if (this.#closeController.signal.aborted) {
       socket.destroy();
       return;
     }
@@ -257,7 +257,7 @@ class SessionEgress implements Egress {
     browser.setTimeout(0);
     if (head.length > 0) browser.unshift(head);
     if (this.#ownAddress?.matches(target)) {
-      browser.write(ESTABLISHED);
+      browser.write(ESTABLISHED_RESPONSE);
       this.#ownAddress.accept(browser);
       return;
     }
@@ -274,7 +274,7 @@ class SessionEgress implements Egress {
       outsideSocket.destroy();
       return;
     }
-    browser.write(ESTABLISHED);
+    browser.write(ESTABLISHED_RESPONSE);
     join(browser, outsideSocket);
   }
 
@@ -332,8 +332,8 @@ class SessionEgress implements Egress {
 
   async #sweep(): Promise<void> {
     const { clock } = this.#options;
-    while (!this.#closing.signal.aborted) {
-      await clock.sleep(this.#limits.sweepMs, this.#closing.signal).catch(() => {});
+    while (!this.#closeController.signal.aborted) {
+      await clock.sleep(this.#limits.sweepMs, this.#closeController.signal).catch(() => {});
       this.#outbound.closeIdle(clock.monotonicMs(), this.#limits);
     }
   }
@@ -341,7 +341,7 @@ class SessionEgress implements Egress {
 
 const CLOSE_MS = 5000;
 
-const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
+const ESTABLISHED_RESPONSE = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
@@ -367,7 +367,7 @@ function rejectConnect(browser: Socket, error: unknown): void {
   browser.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => browser.destroy());
 }
 
-function whenDestroyed(socket: Socket): Promise<void> {
+function destroySocket(socket: Socket): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.once('close', () => resolve());
   socket.destroy();

@@ -8,7 +8,7 @@ import type { BigReads } from './big-reads.ts';
 import { type ErrorResponse, errorResponse, FailedError, ProxyFailedError, RefusedError } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
-import { endToEnd, framing, requestHeaders } from './headers.ts';
+import { endToEnd, framingOf, requestHeaders } from './headers.ts';
 import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
 import { RequestSocket } from './request-socket.ts';
@@ -49,7 +49,7 @@ export class Forwarder {
       onFailure(error);
       sendErrorResponse(request, response, error);
     };
-    const bodyFraming = framing(request.rawHeaders);
+    const bodyFraming = framingOf(request.rawHeaders);
     if (bodyFraming === 'unknown') return fail(new FailedError('bad_request'));
     try {
       const proxy = this.#httpProxy(destination);

@@ -23,7 +23,7 @@ export class GateAgent extends Agent {
   readonly #gate: Gate;
   readonly #bigReads: BigReads;
   readonly #sockets = new Set<Socket>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(gate: Gate, bigReads: BigReads) {
     super({ keepAlive: true, maxFreeSockets: 1 });
@@ -54,20 +54,20 @@ export class GateAgent extends Agent {
   }
 
   override destroy(): void {
-    this.#closing.abort(new Error('the browser closed the connection'));
+    this.#closeController.abort(new Error('the browser closed the connection'));
     for (const socket of this.#sockets) socket.destroy();
     super.destroy();
   }
 
   async #open(target: Target, upstream: Upstream | undefined): Promise<Socket> {
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     const createSocket = (): RequestSocket => new RequestSocket(this.#bigReads);
     const socket = upstream
       ? await this.#gate.openProxy(upstream, target, createSocket, signal)
       : await this.#gate.open(target, createSocket, signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    if (this.#closing.signal.aborted) socket.destroy();
+    if (this.#closeController.signal.aborted) socket.destroy();
     return socket;
   }
 }

@@ -1,7 +1,7 @@
 // Hop-by-hop headers are removed, and the meaning of a message does not change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endToEnd, framing, requestHeaders } from './headers.ts';
+import { endToEnd, framingOf, requestHeaders } from './headers.ts';
 
 test('removes hop-by-hop headers and keeps all others unchanged', () => {
   const raw = [
@@ -59,10 +59,10 @@ test('uses the host of the URL, not the Host header', () => {
 });
 
 test('recognizes the framing of a body, and reports ambiguous framing', () => {
-  assert.equal(framing([]), 'none');
-  assert.equal(framing(['Content-Length', '0']), 'none');
-  assert.equal(framing(['content-length', '7']), 'length');
-  assert.equal(framing(['Transfer-Encoding', 'Chunked']), 'chunked');
+  assert.equal(framingOf([]), 'none');
+  assert.equal(framingOf(['Content-Length', '0']), 'none');
+  assert.equal(framingOf(['content-length', '7']), 'length');
+  assert.equal(framingOf(['Transfer-Encoding', 'Chunked']), 'chunked');
   for (const raw of [
     ['Transfer-Encoding', 'gzip, chunked'],
     ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
@@ -70,7 +70,7 @@ test('recognizes the framing of a body, and reports ambiguous framing', () => {
     ['Transfer-Encoding', 'chunked', 'Content-Length', '5'],
     ['Content-Length', '5', 'Content-Length', '5'],
   ])
-    assert.equal(framing(raw), 'unknown', raw.join(' '));
+    assert.equal(framingOf(raw), 'unknown', raw.join(' '));
   assert.deepEqual(requestHeaders('GET', 'a', ['Transfer-Encoding', 'chunked']).slice(4), [
     'Transfer-Encoding',
     'chunked',

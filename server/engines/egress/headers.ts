@@ -45,7 +45,7 @@ function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
 export type Framing = 'none' | 'length' | 'chunked' | 'unknown';
 
 /** How the body of a request is delimited. `unknown` is ambiguous (request smuggling) and is not forwarded. */
-export function framing(raw: RawHeaders): Framing {
+export function framingOf(raw: RawHeaders): Framing {
   const lengths = values(raw, 'content-length');
   const codings = values(raw, 'transfer-encoding');
   if (codings.length > 0)
@@ -71,7 +71,7 @@ const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE
 /** Returns the headers of a request as they are sent to the origin server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
   const endToEndHeaders = endToEnd(raw, 'host');
-  const bodyFraming = framing(raw);
+  const bodyFraming = framingOf(raw);
   const chunkedHeader = bodyFraming === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
   const needsLength =
     bodyFraming === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;

@@ -12,7 +12,7 @@ const WAIT_MS = 30_000;
 /** More than the socket buffers of the kernel hold. */
 const WAITING_BYTES = 16 * 1024 * 1024;
 /** The data that is read through the shared buffer. Later reads use the socket's own buffer. */
-const FIRST = 'x'.repeat(16 * 1024);
+const FIRST_TEXT = 'x'.repeat(16 * 1024);
 
 /** A RequestSocket and its peer. */
 async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socket }> {
@@ -39,8 +39,13 @@ async function send(other: Socket, ours: RequestSocket): Promise<void> {
 }
 
 async function sendFirst(other: Socket, ours: RequestSocket): Promise<void> {
-  other.write(FIRST);
-  await pollUntil(WAIT_MS, 'the first bytes to be read', () => (ours.bytesRead === FIRST.length ? true : undefined), 1);
+  other.write(FIRST_TEXT);
+  await pollUntil(
+    WAIT_MS,
+    'the first bytes to be read',
+    () => (ours.bytesRead === FIRST_TEXT.length ? true : undefined),
+    1,
+  );
 }
 
 for (const [held, mayReuse, expected] of [
@@ -88,19 +93,19 @@ test('does not mix the first reads of several sockets', async t => {
 
 test('keeps spliced data that the browser has not read yet while another socket reads', async t => {
   const { ours, other } = await pair(t);
-  const { ours: another, other: anotherOutside } = await pair(t);
+  const { ours: another, other: anotherPeer } = await pair(t);
   const { ours: reader, other: browser } = await pair(t);
-  const waiting = Buffer.alloc(WAITING_BYTES, '-');
-  browser.write(waiting);
+  const waitingBytes = Buffer.alloc(WAITING_BYTES, '-');
+  browser.write(waitingBytes);
   assert.ok(browser.writableLength > 0, 'the socket buffers of the kernel are full');
   ours.spliceTo(browser, 'poured'.length, () => browser.end());
   other.write('poured');
   await pollUntil(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
   another.resume();
-  anotherOutside.write('DIFFERS');
+  anotherPeer.write('DIFFERS');
   await pollUntil(WAIT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
   const got: Buffer[] = [];
   reader.on('data', piece => got.push(piece));
   await once(reader, 'end');
-  assert.equal(Buffer.concat(got).subarray(waiting.length).toString(), 'poured');
+  assert.equal(Buffer.concat(got).subarray(waitingBytes.length).toString(), 'poured');
 });

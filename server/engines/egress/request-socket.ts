@@ -55,7 +55,7 @@ export class RequestSocket extends Socket {
       onread: {
         buffer: () => this.#splice?.downstream.buffer ?? memory?.subarray(offset) ?? SHARED_BUFFER,
         callback: (count, filledBuffer) =>
-          this.#splice ? onSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
+          this.#splice ? writeSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
       },
     });
     this.#bigReads = bigReads;
@@ -79,7 +79,7 @@ export class RequestSocket extends Socket {
   }
 }
 
-function onSpliced(splice: Splice, piece: Uint8Array): boolean {
+function writeSpliced(splice: Splice, piece: Uint8Array): boolean {
   if (splice.remainingBytes === 0) return false;
   const splicedBytes = piece.subarray(0, splice.remainingBytes);
   splice.remainingBytes -= splicedBytes.length;

@@ -54,11 +54,11 @@ test('refuses patterns with too many instructions, and does not compile a patter
 
 test('limits the total number of instructions of all patterns of a session', () => {
   const pattern = '[a-z]{1,63}\\.example$';
-  const fitting = Math.floor(PATTERN_INSTRUCTIONS_MAX / RE2JS.compile(pattern).programSize());
-  const errors = patternErrors([undefined, ...Array.from({ length: fitting + 2 }, () => pattern)]);
+  const fittingCount = Math.floor(PATTERN_INSTRUCTIONS_MAX / RE2JS.compile(pattern).programSize());
+  const errors = patternErrors([undefined, ...Array.from({ length: fittingCount + 2 }, () => pattern)]);
   assert.deepEqual(
     errors.map(error => error !== undefined),
-    [...Array.from({ length: fitting + 1 }, () => false), true, false],
+    [...Array.from({ length: fittingCount + 1 }, () => false), true, false],
   );
 });
 

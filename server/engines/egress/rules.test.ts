@@ -44,7 +44,7 @@ const open = (text: string, port?: number): AddressRange => {
 };
 
 /** Each row: first address, last address, rule. The rows contain every range and its neighbors. */
-const RANGES_4: ReadonlyArray<readonly [string, string, string]> = [
+const IPV4_RANGES: ReadonlyArray<readonly [string, string, string]> = [
   ['0.0.0.0', '0.0.0.0', 'unspecified'],
   ['0.0.0.1', '0.255.255.255', 'reserved'],
   ['1.0.0.0', '9.255.255.255', 'allowed'],
@@ -86,30 +86,30 @@ const RANGES_4: ReadonlyArray<readonly [string, string, string]> = [
   ['255.255.255.255', '255.255.255.255', 'broadcast'],
 ];
 
-const number4 = (text: string): number => text.split('.').reduce((value, part) => value * 256 + Number(part), 0);
-const text4 = (value: number): string => [24, 16, 8, 0].map(shift => (value / 2 ** shift) & 0xff).join('.');
-const hex4 = (text: string): string => {
-  const hex = number4(text).toString(16).padStart(8, '0');
+const ipv4ToNumber = (text: string): number => text.split('.').reduce((value, part) => value * 256 + Number(part), 0);
+const numberToIpv4 = (value: number): string => [24, 16, 8, 0].map(shift => (value / 2 ** shift) & 0xff).join('.');
+const ipv4ToHex = (text: string): string => {
+  const hex = ipv4ToNumber(text).toString(16).padStart(8, '0');
   return `${hex.slice(0, 4)}:${hex.slice(4)}`;
 };
 
 /** Returns both ends, the middle, and some addresses in between, the same in every run. */
 function samples(first: string, last: string): string[] {
-  const from = number4(first);
-  const span = number4(last) - from;
-  return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => text4(from + Math.floor(span * part)));
+  const from = ipv4ToNumber(first);
+  const span = ipv4ToNumber(last) - from;
+  return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => numberToIpv4(from + Math.floor(span * part)));
 }
 
 test('applies the rule of each IPv4 range from its first to its last address', () => {
-  for (const [first, last, rule] of RANGES_4)
+  for (const [first, last, rule] of IPV4_RANGES)
     for (const address of samples(first, last)) assert.equal(check(address), rule, address);
 });
 
 test('checks the IPv4 address embedded in an IPv6 address', () => {
-  for (const [first, last, rule] of RANGES_4)
+  for (const [first, last, rule] of IPV4_RANGES)
     for (const address of samples(first, last)) {
-      const six = hex4(address);
-      const inverted = hex4(text4(0xffffffff - number4(address)));
+      const six = ipv4ToHex(address);
+      const inverted = ipv4ToHex(numberToIpv4(0xffffffff - ipv4ToNumber(address)));
       const isZeroOrOne = rule === 'unspecified' || address === '0.0.0.1';
       assert.equal(check(`::ffff:${address}`), rule, `mapped ${address}`);
       assert.equal(check(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
@@ -136,7 +136,7 @@ test('checks the IPv4 address in all three positions of local NAT64', () => {
   assert.equal(check('64:ff9b:1::808:808'), 'transition');
 });
 
-const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
+const IPV6_CASES: ReadonlyArray<readonly [string, string]> = [
   ['::', 'unspecified'],
   ['::1', 'loopback'],
   ['::2', 'reserved'],
@@ -183,13 +183,13 @@ const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
 ];
 
 test('applies the rule of each IPv6 range, and refuses unallocated space', () => {
-  for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
+  for (const [address, rule] of IPV6_CASES) assert.equal(check(address), rule, address);
 });
 
 test('applies the rules of the table to addresses from the entire IPv4 space', () => {
   for (let value = 0; value <= 0xffffffff; value += 65_521) {
-    const address = text4(value);
-    const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));
+    const address = numberToIpv4(value);
+    const row = IPV4_RANGES.find(([first, last]) => ipv4ToNumber(first) <= value && value <= ipv4ToNumber(last));
     const parsed = parseAddress(address);
     assert.ok(parsed);
     if (row) assert.equal(ruleOf(parsed) ?? 'allowed', row[2], address);

@@ -23,7 +23,7 @@ export async function greetSocks(socket: Socket, upstream: Upstream): Promise<vo
   if (chosenMethod !== USER_AND_PASSWORD || !upstream.credentials)
     throw new ProxyFailedError('proxy_refused_user', upstream.name);
   const { username, password } = upstream.credentials;
-  socket.write(Buffer.concat([Buffer.from([1]), lengthPrefixed(username), lengthPrefixed(password.reveal())]));
+  socket.write(Buffer.concat([Buffer.from([1]), withLengthPrefix(username), withLengthPrefix(password.reveal())]));
   if ((await readPair(socket, 1)) !== 0) throw new ProxyFailedError('proxy_refused_user', upstream.name);
 }
 
@@ -61,14 +61,14 @@ function replyLength(bytes: Buffer, upstream: Upstream): number | undefined {
 }
 
 function encodeAddress({ hostname, address }: Target): Buffer {
-  if (!address) return Buffer.concat([Buffer.from([ADDRESS_TYPE.name]), lengthPrefixed(hostname)]);
+  if (!address) return Buffer.concat([Buffer.from([ADDRESS_TYPE.name]), withLengthPrefix(hostname)]);
   return Buffer.concat([
     Buffer.from([address.family === 4 ? ADDRESS_TYPE.address4 : ADDRESS_TYPE.address6]),
     address.bytes,
   ]);
 }
 
-function lengthPrefixed(text: string): Buffer {
+function withLengthPrefix(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.length > TEXT_BYTES_MAX)
     throw new TypeError(`SOCKS5 allows at most ${TEXT_BYTES_MAX} bytes for a host name, user name or password`);

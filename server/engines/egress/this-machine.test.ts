@@ -19,7 +19,7 @@ const clock = { monotonicMs: () => 0 };
 const machineOf = (parts: Partial<ThisMachineOptions> = {}): ThisMachine =>
   thisMachine({ listeners: [], clock, interfaces, ...parts });
 
-const addressAt = (text: string) => {
+const addressOf = (text: string) => {
   const address = parseAddress(text);
   assert.ok(address, text);
   return address;
@@ -30,14 +30,14 @@ const FOREIGN = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
 
 test('treats loopback and the addresses of every interface as this machine, on every port', () => {
   const machine = machineOf();
-  for (const text of OWN) assert.equal(machine.has(addressAt(text), 5432), true, text);
-  for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 5432), false, text);
+  for (const text of OWN) assert.equal(machine.has(addressOf(text), 5432), true, text);
+  for (const text of FOREIGN) assert.equal(machine.has(addressOf(text), 5432), false, text);
 });
 
 test('treats the local address of a connection as this machine, even if no interface lists it', () => {
   const machine = machineOf();
-  assert.equal(machine.has(addressAt('203.0.114.7'), 80, '203.0.114.7'), true);
-  assert.equal(machine.has(addressAt('203.0.114.7'), 80, '192.168.77.1'), false);
+  assert.equal(machine.has(addressOf('203.0.114.7'), 80, '203.0.114.7'), true);
+  assert.equal(machine.has(addressOf('203.0.114.7'), 80, '192.168.77.1'), false);
 });
 
 test('detects a new address within a second', () => {
@@ -51,7 +51,7 @@ test('detects a new address within a second', () => {
       return { eth0: [...entries] };
     },
   });
-  const late = addressAt('203.0.114.7');
+  const late = addressOf('203.0.114.7');
   assert.equal(machine.has(late, 80), false);
   entries.push(interfaceEntry('203.0.114.7', 'IPv4'));
   nowMs = 999;
@@ -66,37 +66,37 @@ test('detects a new address within a second', () => {
 
 test('does not treat the public port of a TLS proxy in front of the service as this machine', () => {
   const machine = machineOf({ publicPort: 443 });
-  assert.equal(machine.has(addressAt('192.168.77.1'), 443, '192.168.77.1'), false);
-  assert.equal(machine.has(addressAt('192.168.77.1'), 80), true);
+  assert.equal(machine.has(addressOf('192.168.77.1'), 443, '192.168.77.1'), false);
+  assert.equal(machine.has(addressOf('192.168.77.1'), 80), true);
 });
 
 test('finds a listener bound to one address only at that address', () => {
   const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
-  assert.equal(four.listens(addressAt('127.0.0.1'), 8080), true);
-  assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'Linux connects this address to loopback');
+  assert.equal(four.listens(addressOf('127.0.0.1'), 8080), true);
+  assert.equal(four.listens(addressOf('0.0.0.0'), 8080), true, 'Linux connects this address to loopback');
   for (const text of ['192.168.77.1', '127.0.0.2', '::1'])
-    assert.equal(four.listens(addressAt(text), 8080), false, text);
+    assert.equal(four.listens(addressOf(text), 8080), false, text);
   const six = machineOf({ listeners: [{ host: '::1', port: 8080 }] });
-  assert.equal(six.listens(addressAt('::1'), 8080), true);
-  assert.equal(six.listens(addressAt('127.0.0.1'), 8080), false);
+  assert.equal(six.listens(addressOf('::1'), 8080), true);
+  assert.equal(six.listens(addressOf('127.0.0.1'), 8080), false);
 });
 
 test('finds no listener on another port', () => {
   for (const host of ['127.0.0.1', '0.0.0.0', 'localhost'])
-    assert.equal(machineOf({ listeners: [{ host, port: 8080 }] }).listens(addressAt('127.0.0.1'), 8081), false);
+    assert.equal(machineOf({ listeners: [{ host, port: 8080 }] }).listens(addressOf('127.0.0.1'), 8081), false);
 });
 
 test('finds a listener bound to a wildcard address or a host name at every address of the machine', () => {
   for (const host of ['0.0.0.0', '::', 'localhost', 'box.example']) {
     const machine = machineOf({ listeners: [{ host, port: 8080 }] });
-    for (const text of OWN) assert.equal(machine.listens(addressAt(text), 8080), true, text);
-    for (const text of FOREIGN) assert.equal(machine.listens(addressAt(text), 8080), false, text);
+    for (const text of OWN) assert.equal(machine.listens(addressOf(text), 8080), true, text);
+    for (const text of FOREIGN) assert.equal(machine.listens(addressOf(text), 8080), false, text);
   }
 });
 
 test('reads the real interfaces of this machine', () => {
   const machine = thisMachine({ listeners: [], clock });
   for (const entries of Object.values(networkInterfaces()))
-    for (const { address } of entries ?? []) assert.equal(machine.has(addressAt(address), 1), true, address);
-  for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 1), false, text);
+    for (const { address } of entries ?? []) assert.equal(machine.has(addressOf(address), 1), true, address);
+  for (const text of FOREIGN) assert.equal(machine.has(addressOf(text), 1), false, text);
 });

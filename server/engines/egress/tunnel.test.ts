@@ -13,7 +13,7 @@ import { join, OutsideSocket } from './tunnel.ts';
 const WAIT_MS = 30_000;
 
 interface Ends {
-  readonly outside: OutsideSocket;
+  readonly outsideSocket: OutsideSocket;
   /** The server's end of the browser connection, and the browser's end. */
   readonly ours: Socket;
   readonly browser: Socket;
@@ -31,17 +31,17 @@ async function ends(t: TestContext, runPeer: (socket: Socket) => void): Promise<
     t.after(() => server.close());
     return (server.address() as AddressInfo).port;
   };
-  const accepted = Promise.withResolvers<Socket>();
-  const [outsidePort, browserPort] = await Promise.all([port(runPeer), port(accepted.resolve)]);
-  const outside = new OutsideSocket(new BigReads(4));
+  const acceptedSocket = Promise.withResolvers<Socket>();
+  const [outsidePort, browserPort] = await Promise.all([port(runPeer), port(acceptedSocket.resolve)]);
+  const outsideSocket = new OutsideSocket(new BigReads(4));
   const browser = connect({ port: browserPort, host: '127.0.0.1', allowHalfOpen: true });
-  outside.connect(outsidePort, '127.0.0.1');
-  await Promise.all([once(outside, 'connect'), once(browser, 'connect')]);
-  t.after(() => [outside, browser].map(socket => socket.destroy()));
-  return { outside, ours: await accepted.promise, browser };
+  outsideSocket.connect(outsidePort, '127.0.0.1');
+  await Promise.all([once(outsideSocket, 'connect'), once(browser, 'connect')]);
+  t.after(() => [outsideSocket, browser].map(socket => socket.destroy()));
+  return { outsideSocket, ours: await acceptedSocket.promise, browser };
 }
 
-async function received(browser: Socket): Promise<Buffer> {
+async function readToEnd(browser: Socket): Promise<Buffer> {
   const parts: Buffer[] = [];
   browser.on('data', part => parts.push(part));
   await withTimeout(WAIT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
@@ -52,37 +52,37 @@ const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest
 
 test('delivers all data that arrived before the join, in order', async t => {
   const bytes = randomBytes(1_000_000);
-  const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
-  await pollUntil(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
-  const before = outside.bytesRead;
+  const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
+  await pollUntil(WAIT_MS, 'the first bytes', () => (outsideSocket.bytesRead > 0 ? true : undefined));
+  const before = outsideSocket.bytesRead;
   await new Promise(done => setImmediate(done));
-  assert.equal(outside.bytesRead, before, 'no more is read than fits into the buffer');
-  join(ours, outside);
-  assert.equal(sha(await received(browser)), sha(bytes));
+  assert.equal(outsideSocket.bytesRead, before, 'no more is read than fits into the buffer');
+  join(ours, outsideSocket);
+  assert.equal(sha(await readToEnd(browser)), sha(bytes));
 });
 
 test('closes the tunnel if the remote side closed its connection before the join', async t => {
-  const { outside, ours, browser } = await ends(t, socket => socket.end());
-  await pollUntil(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
-  join(ours, outside);
-  assert.equal((await received(browser)).length, 0);
+  const { outsideSocket, ours, browser } = await ends(t, socket => socket.end());
+  await pollUntil(WAIT_MS, 'the end', () => (outsideSocket.readableEnded ? true : undefined));
+  join(ours, outsideSocket);
+  assert.equal((await readToEnd(browser)).length, 0);
 });
 
 test('delivers writes of every size in order and unchanged', async t => {
   const sizes = [1, 2, 100, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 300_000, 7, 1_000_000, 1];
   const parts = sizes.map(size => randomBytes(size));
-  const { outside, ours, browser } = await ends(t, async socket => {
+  const { outsideSocket, ours, browser } = await ends(t, async socket => {
     for (const part of parts) if (!socket.write(part)) await once(socket, 'drain');
     socket.end();
   });
-  join(ours, outside);
-  assert.equal(sha(await received(browser)), sha(Buffer.concat(parts)));
+  join(ours, outsideSocket);
+  assert.equal(sha(await readToEnd(browser)), sha(Buffer.concat(parts)));
 });
 
 test('delivers the same bytes to a reader that pauses and resumes', async t => {
   const bytes = randomBytes(24_000_000);
-  const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
-  join(ours, outside);
+  const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
+  join(ours, outsideSocket);
   let seen = 0;
   browser.on('data', part => {
     seen += part.length;
@@ -91,16 +91,16 @@ test('delivers the same bytes to a reader that pauses and resumes', async t => {
     browser.pause();
     setImmediate(() => setImmediate(() => browser.resume()));
   });
-  assert.equal(sha(await received(browser)), sha(bytes));
+  assert.equal(sha(await readToEnd(browser)), sha(bytes));
 });
 
 test('does not mix the bytes of concurrent tunnels', async t => {
   const all = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
       const bytes = Buffer.alloc(2_000_000, index + 1);
-      const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
-      join(ours, outside);
-      const got = await received(browser);
+      const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
+      join(ours, outsideSocket);
+      const got = await readToEnd(browser);
       return got.equals(bytes);
     }),
   );
@@ -108,34 +108,34 @@ test('does not mix the bytes of concurrent tunnels', async t => {
 });
 
 /** A TLS connection with a pre-shared key, so that no certificate is needed. */
-async function tlsOutside(t: TestContext): Promise<{ outside: TLSSocket; peer: TLSSocket }> {
+async function tlsOutside(t: TestContext): Promise<{ outsideSocket: TLSSocket; peer: TLSSocket }> {
   const psk = randomBytes(32);
   const options = { ciphers: 'PSK', maxVersion: 'TLSv1.2' as const };
   const server = createTlsServer({ ...options, pskCallback: () => psk });
-  const accepted = Promise.withResolvers<TLSSocket>();
-  server.on('secureConnection', socket => accepted.resolve(socket.on('error', () => {})));
+  const acceptedSocket = Promise.withResolvers<TLSSocket>();
+  server.on('secureConnection', socket => acceptedSocket.resolve(socket.on('error', () => {})));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  const outside = connectTls({
+  const outsideSocket = connectTls({
     ...options,
     host: '127.0.0.1',
     port: (server.address() as AddressInfo).port,
     pskCallback: () => ({ psk, identity: 'test' }),
     checkServerIdentity: () => undefined,
   });
-  await once(outside, 'secureConnect');
-  t.after(() => outside.destroy());
-  return { outside, peer: await accepted.promise };
+  await once(outsideSocket, 'secureConnect');
+  t.after(() => outsideSocket.destroy());
+  return { outsideSocket, peer: await acceptedSocket.promise };
 }
 
 test('closes the connection through an https proxy when the browser resets its connection', async t => {
   const { ours, browser } = await ends(t, () => {});
-  const { outside, peer } = await tlsOutside(t);
+  const { outsideSocket, peer } = await tlsOutside(t);
   ours.on('error', () => {});
-  join(ours, outside);
+  join(ours, outsideSocket);
   const closed = once(peer.resume(), 'close');
   browser.resetAndDestroy();
   await withTimeout(WAIT_MS, 'the end of the connection of the proxy', () => closed);
-  assert.equal(outside.destroyed, true);
+  assert.equal(outsideSocket.destroyed, true);
 });

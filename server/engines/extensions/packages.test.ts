@@ -33,21 +33,21 @@ const manifest = (more: object = {}): ZipEntry => ({
 });
 
 let files = 0;
-function written(bytes: Buffer): string {
+function writePackage(bytes: Buffer): string {
   const path = join(folder, `package-${files++}`);
   writeFileSync(path, bytes);
   return path;
 }
 
 test('reads the manifest of an archive', async () => {
-  const info = await packages.inspect(written(zip([manifest(), { name: 'js/sw.js', bytes: 'go()' }])));
+  const info = await packages.inspect(writePackage(zip([manifest(), { name: 'js/sw.js', bytes: 'go()' }])));
   assert.deepEqual(info, { name: 'Tested', version: '1.2.3', manifestVersion: 3, hasServiceWorker: true });
 });
 
 test('accepts a manifest with comments, a byte order mark and a key', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'der' });
   const text = `\uFEFF// made by hand\n{ "manifest_version": 3, /* so */ "name": "a//b", "version": "1", "key": "${key.toString('base64')}" }`;
-  const info = await packages.inspect(written(zip([{ name: 'manifest.json', bytes: text }])));
+  const info = await packages.inspect(writePackage(zip([{ name: 'manifest.json', bytes: text }])));
   assert.equal(info.name, 'a//b');
   assert.equal(info.hasServiceWorker, false);
   assert.match(String(info.ownId), /^[a-p]{32}$/);
@@ -58,7 +58,7 @@ const many = Array.from({ length: 10_001 }, (_, index) => ({ name: `f${index}`, 
 const zeros = Buffer.alloc(20 * 1024 ** 2);
 
 /** Invalid archives and the expected reasons. */
-const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: readonly ZipEntry[]]> = [
+const REFUSED_PACKAGES: ReadonlyArray<readonly [what: string, reason: Reason, entries: readonly ZipEntry[]]> = [
   ['a name with ..', 'path_escape', [manifest(), { name: '../../evil.js' }]],
   ['a name with .. and backslashes', 'path_escape', [manifest(), { name: 'a\\..\\..\\evil.js' }]],
   ['an absolute name', 'absolute_path', [manifest(), { name: '/etc/cron.d/evil' }]],
@@ -120,22 +120,23 @@ const assertRefused = async (path: string, reason: Reason): Promise<string> => {
   return message;
 };
 
-for (const [what, reason, entries] of REFUSED)
+for (const [what, reason, entries] of REFUSED_PACKAGES)
   test(`refuses a package with ${what} (${reason})`, async () => {
-    await assertRefused(written(zip(entries)), reason);
+    await assertRefused(writePackage(zip(entries)), reason);
   });
 
 test('refuses files that are not archives, and truncated archives', async () => {
   const whole = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
-  await assertRefused(written(Buffer.from('hello')), 'not_a_zip');
-  await assertRefused(written(Buffer.alloc(0)), 'not_a_zip');
-  await assertRefused(written(whole.subarray(0, -30)), 'not_a_zip');
-  await assertRefused(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
+  await assertRefused(writePackage(Buffer.from('hello')), 'not_a_zip');
+  await assertRefused(writePackage(Buffer.alloc(0)), 'not_a_zip');
+  await assertRefused(writePackage(whole.subarray(0, -30)), 'not_a_zip');
+  await assertRefused(writePackage(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
 });
 
 test('each reason for refusing a package has its own message', async () => {
   const messages = new Map<string, string>();
-  for (const [, reason, entries] of REFUSED) messages.set(reason, await assertRefused(written(zip(entries)), reason));
+  for (const [, reason, entries] of REFUSED_PACKAGES)
+    messages.set(reason, await assertRefused(writePackage(zip(entries)), reason));
   assert.equal(new Set([...messages.values()].map(words => words.replace(/".*?"/g, ''))).size, messages.size);
   assert.ok(messages.size >= 15);
 });
@@ -145,32 +146,32 @@ const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 test('accepts a .crx that is signed with its own key, and derives the id from that key', async () => {
   for (const key of [rsa, ec]) {
-    const info = await packages.inspect(written(createCrx3(zip([manifest()]), key)));
+    const info = await packages.inspect(writePackage(createCrx3(zip([manifest()]), key)));
     assert.equal(info.name, 'Tested');
     assert.match(String(info.ownId), /^[a-p]{32}$/);
   }
 });
 
 test('refuses a .crx that was changed, signed with another key, truncated or of version 2', async () => {
-  const signed = createCrx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
-  const changed = Buffer.from(signed);
+  const signedPackage = createCrx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
+  const changed = Buffer.from(signedPackage);
   changed.write('evil', changed.indexOf('good'), 'latin1');
-  await assertRefused(written(changed), 'crx_signature');
+  await assertRefused(writePackage(changed), 'crx_signature');
   await assertRefused(
-    written(createCrx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
+    writePackage(createCrx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
     'crx_signature',
   );
-  await assertRefused(written(signed.subarray(0, 40)), 'crx_signature');
-  const second = Buffer.from(signed);
-  second.writeUInt32LE(2, 4);
-  await assertRefused(written(second), 'crx_version');
+  await assertRefused(writePackage(signedPackage.subarray(0, 40)), 'crx_signature');
+  const versionTwoPackage = Buffer.from(signedPackage);
+  versionTwoPackage.writeUInt32LE(2, 4);
+  await assertRefused(writePackage(versionTwoPackage), 'crx_version');
 });
 
 test('refuses a .crx whose key has a type that cannot sign a .crx', async () => {
   const keys = [generateKeyPairSync('ed25519'), generateKeyPairSync('x25519')];
   for (const { publicKey } of keys)
     await assertRefused(
-      written(createCrx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })),
+      writePackage(createCrx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })),
       'crx_signature',
     );
 });
@@ -187,7 +188,7 @@ test('unpacks the files and adds the key of the .crx header to the manifest', as
     { name: '_metadata/verified_contents.json', bytes: '{}' },
     { name: '__MACOSX/._a', bytes: 'x' },
   ];
-  const path = written(createCrx3(zip([...entries, ...extra]), rsa));
+  const path = writePackage(createCrx3(zip([...entries, ...extra]), rsa));
   const info = await packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED);
   const unpackedFolder = packages.folderIn(box, 'one');
   assert.equal(info.hasServiceWorker, true);
@@ -203,19 +204,19 @@ test('stops unpacking when the signal is aborted, and deletes its copy of the pa
   const box = join(folder, 'stopped');
   mkdirSync(box);
   const names = Array.from({ length: 50 }, (_, index) => `f${index}`);
-  const path = written(zip([manifest(), ...names.map(name => ({ name, bytes: 'x' }))]));
-  const control = new AbortController();
+  const path = writePackage(zip([manifest(), ...names.map(name => ({ name, bytes: 'x' }))]));
+  const abortController = new AbortController();
   let isUnpacking = true;
-  const unpacking = packages.unpack(createReadStream(path), box, 'one', control.signal).finally(() => {
+  const unpackPromise = packages.unpack(createReadStream(path), box, 'one', abortController.signal).finally(() => {
     isUnpacking = false;
   });
-  const inBox = packages.folderIn(box, 'one');
+  const unpackedFolder = packages.folderIn(box, 'one');
   // Writing a file takes several turns of the event loop, so this loop sees the first file before the next one is
   // written.
-  while (isUnpacking && !existsSync(join(inBox, 'f0'))) await setImmediate();
-  control.abort(new Error('the caller has gone'));
-  await assert.rejects(unpacking, /abort|gone/i);
-  const unpacked = readdirSync(inBox);
+  while (isUnpacking && !existsSync(join(unpackedFolder, 'f0'))) await setImmediate();
+  abortController.abort(new Error('the caller has gone'));
+  await assert.rejects(unpackPromise, /abort|gone/i);
+  const unpacked = readdirSync(unpackedFolder);
   assert.ok(unpacked.includes('f0') && unpacked.length < names.length, `${unpacked.length} files`);
   assert.deepEqual(readdirSync(scratch), [], 'nothing more can be unpacked');
 });

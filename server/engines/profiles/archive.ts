@@ -130,14 +130,19 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   const hash = createHash('sha256');
   const opener = new Opener(seal.key, seal.name);
   const unpackedStream = createZstdDecompress({ chunkSize: UNPACKED_CHUNK_BYTES });
-  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => updateHash(bytes, hash), opener, unpackedStream);
-  finished.catch(() => {});
+  const pipelinePromise = pipeline(
+    body,
+    (bytes: AsyncIterable<Buffer>) => updateHash(bytes, hash),
+    opener,
+    unpackedStream,
+  );
+  pipelinePromise.catch(() => {});
   try {
     yield* unpackedStream;
   } catch {
-    // `finished` rejects with the cause. The error caught here only reports that the stream was closed.
+    // `pipelinePromise` rejects with the cause. The error caught here only reports that the stream was closed.
   }
-  await finished;
+  await pipelinePromise;
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');
 }
 

@@ -29,7 +29,7 @@ const piecesOf = (bytes: Buffer, length = 333): Readable =>
     })(),
   );
 
-const check = (tar: Buffer, options: CheckOptions): Promise<Buffer> =>
+const checkedCopyOf = (tar: Buffer, options: CheckOptions): Promise<Buffer> =>
   buffer(Readable.from(checkedTar(piecesOf(tar), options)));
 
 /** The entries as read by an independent implementation. */
@@ -46,7 +46,7 @@ async function namesIn(tar: Buffer): Promise<string[]> {
 
 const FILE = { name: 'Default/IndexedDB/a/b', type: 'file' } as const;
 
-const NOT_ALLOWED: ReadonlyArray<readonly [string, Header]> = [
+const UNEXPECTED_ENTRIES: ReadonlyArray<readonly [string, Header]> = [
   ['a symbolic link', { name: 'Default/IndexedDB/link', type: 'symlink', linkname: '/etc/shadow' }],
   ['a hard link', { name: 'Default/IndexedDB/hard', type: 'link', linkname: 'Default/Cookies' }],
   ['a pipe', { name: 'Default/IndexedDB/pipe', type: 'fifo' }],
@@ -61,14 +61,14 @@ const NOT_ALLOWED: ReadonlyArray<readonly [string, Header]> = [
   ['a file outside the profile', { name: 'Local State' }],
 ];
 
-for (const [what, header] of NOT_ALLOWED)
+for (const [what, header] of UNEXPECTED_ENTRIES)
   test(`${what} is skipped when packing and refused when unpacking`, async () => {
     const tar = await foreignTar([FILE, 'kept'], [header]);
     const stats = emptyStats();
-    const copy = await check(tar, { unexpectedEntryAction: 'skip', stats });
+    const copy = await checkedCopyOf(tar, { unexpectedEntryAction: 'skip', stats });
     assert.deepEqual(await namesIn(copy), [`file ${FILE.name}`]);
     assert.deepEqual(stats, { bytes: 4, entries: 1, skipped: 1 });
-    await assert.rejects(check(tar, { unexpectedEntryAction: 'refuse' }), TarRefusedError);
+    await assert.rejects(checkedCopyOf(tar, { unexpectedEntryAction: 'refuse' }), TarRefusedError);
   });
 
 test('writes tar files that another implementation can read, and reads tar files of that implementation, including long names', async () => {
@@ -79,7 +79,7 @@ test('writes tar files that another implementation can read, and reads tar files
     ['Default/Local Storage/leveldb/日本', Buffer.alloc(0)],
     [`Default/IndexedDB/${'n'.repeat(81)}`, Buffer.from('a name whose record is just as long as its length')],
   ]);
-  const copy = await check(await buffer(Readable.from(tarOf(files))), {
+  const copy = await checkedCopyOf(await buffer(Readable.from(tarOf(files))), {
     unexpectedEntryAction: 'refuse',
     prefix: 'profile/',
   });
@@ -98,31 +98,34 @@ test('writes tar files that another implementation can read, and reads tar files
 test('refuses a tar whose headers declare more bytes or files than the limits allow', async () => {
   const two = await foreignTar([FILE, 'x'.repeat(600)], [{ name: 'Default/Cookies' }, 'y']);
   await assert.rejects(
-    check(two, { unexpectedEntryAction: 'skip', limits: { bytes: 600, entries: 9 } }),
+    checkedCopyOf(two, { unexpectedEntryAction: 'skip', limits: { bytes: 600, entries: 9 } }),
     /more than 600 bytes/,
   );
   await assert.rejects(
-    check(two, { unexpectedEntryAction: 'skip', limits: { bytes: 9e3, entries: 1 } }),
+    checkedCopyOf(two, { unexpectedEntryAction: 'skip', limits: { bytes: 9e3, entries: 1 } }),
     /more than 1 files/,
   );
   await assert.rejects(
     readFiles(piecesOf(two), () => true, 600),
     TarRefusedError,
   );
-  const claimed = Buffer.from(await foreignTar([FILE]));
-  claimed.write('77777777777\0', 124);
-  fixChecksum(claimed);
-  await assert.rejects(check(claimed, { unexpectedEntryAction: 'skip' }), TarRefusedError);
+  const oversizedTar = Buffer.from(await foreignTar([FILE]));
+  oversizedTar.write('77777777777\0', 124);
+  fixChecksum(oversizedTar);
+  await assert.rejects(checkedCopyOf(oversizedTar, { unexpectedEntryAction: 'skip' }), TarRefusedError);
 });
 
 test('refuses a tar that is truncated, altered or endless', async () => {
   const tar = await foreignTar([FILE, 'x'.repeat(2000)]);
   for (const end of [100, 512, 1500, 2600])
-    await assert.rejects(check(tar.subarray(0, end), { unexpectedEntryAction: 'skip' }), TarError);
+    await assert.rejects(checkedCopyOf(tar.subarray(0, end), { unexpectedEntryAction: 'skip' }), TarError);
   const altered = Buffer.from(tar);
   altered.write('evil', 8);
-  await assert.rejects(check(altered, { unexpectedEntryAction: 'skip' }), TarError);
-  await assert.rejects(check(Buffer.concat([tar, Buffer.from('more')]), { unexpectedEntryAction: 'skip' }), TarError);
+  await assert.rejects(checkedCopyOf(altered, { unexpectedEntryAction: 'skip' }), TarError);
+  await assert.rejects(
+    checkedCopyOf(Buffer.concat([tar, Buffer.from('more')]), { unexpectedEntryAction: 'skip' }),
+    TarError,
+  );
   const [header] = [Buffer.from((await foreignTar([{ name: 'pax', type: 'file' }])).subarray(0, 512))];
   header.write('g', 156);
   fixChecksum(header);

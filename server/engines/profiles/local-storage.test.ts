@@ -24,20 +24,20 @@ test('non-Latin text, empty values and values longer than a block are read as th
 });
 
 test('a read omits the storage of third-party frames', async () => {
-  const inside = 'https://a.example/^0https://b.example';
-  const written = await writeLocalStorage([{ origin: inside, items: new Map([['a', 'b']]) }], NOW);
-  assert.deepEqual(readLocalStorage(written), []);
+  const thirdPartyOrigin = 'https://a.example/^0https://b.example';
+  const writtenFiles = await writeLocalStorage([{ origin: thirdPartyOrigin, items: new Map([['a', 'b']]) }], NOW);
+  assert.deepEqual(readLocalStorage(writtenFiles), []);
 });
 
 test('a read omits an incomplete record at the end of a truncated log', async () => {
-  const written = new Map(
+  const writtenFiles = new Map(
     await writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW),
   );
   const log = `${LOCAL_STORAGE_FOLDER}000002.log`;
-  const bytes = written.get(log);
+  const bytes = writtenFiles.get(log);
   assert.ok(bytes);
-  written.set(log, bytes.subarray(0, -1));
-  assert.deepEqual(readLocalStorage(written), []);
+  writtenFiles.set(log, bytes.subarray(0, -1));
+  assert.deepEqual(readLocalStorage(writtenFiles), []);
 });
 
 test('CRC-32C and Snappy give the known results for known data, and Snappy refuses invalid data', async () => {

@@ -12,16 +12,16 @@ import { Profiles, type ProfilesOptions } from './profiles.ts';
 const root = await mkdtemp(join(tmpdir(), 'berth-profiles-'));
 after(() => rm(root, { recursive: true }));
 
-const whole = Buffer.concat(
+const wholeTar = Buffer.concat(
   await Array.fromAsync(tarOf(new Map([['Default/Network/Cookies', Buffer.from('cookies')]]))),
 );
-const other = Buffer.concat([whole, Buffer.from('more')]);
+const invalidTar = Buffer.concat([wholeTar, Buffer.from('more')]);
 
 for (const { what, tar, isFinal } of [
-  { what: 'is empty', tar: whole.subarray(0, 0), isFinal: false },
-  { what: 'ends in a file', tar: whole.subarray(0, 515), isFinal: false },
-  { what: 'ends before its end marker', tar: whole.subarray(0, 1_024), isFinal: false },
-  { what: 'is invalid', tar: other, isFinal: true },
+  { what: 'is empty', tar: wholeTar.subarray(0, 0), isFinal: false },
+  { what: 'ends in a file', tar: wholeTar.subarray(0, 515), isFinal: false },
+  { what: 'ends before its end marker', tar: wholeTar.subarray(0, 1_024), isFinal: false },
+  { what: 'is invalid', tar: invalidTar, isFinal: true },
 ])
   test(`packing a profile whose tar ${what} fails ${isFinal ? 'for good' : 'in a way that allows a retry, because the writer may have been killed'}`, async () => {
     const readTar: FolderAccess['readTar'] = (_folder, _names, consume) => consume(Readable.from([tar]));

@@ -47,17 +47,17 @@ for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
 test('opening altered, truncated, swapped or appended data fails, and outputs only unaltered bytes', async () => {
   const plain = randomBytes(200_000);
   const sealed = await seal(plain);
-  const chunk = 64 * KIB + 16;
+  const chunkBytes = 64 * KIB + 16;
   const head = 40;
   const swapped = Buffer.concat([
     sealed.subarray(0, head),
-    sealed.subarray(head + chunk, head + 2 * chunk),
-    sealed.subarray(head, head + chunk),
-    sealed.subarray(head + 2 * chunk),
+    sealed.subarray(head + chunkBytes, head + 2 * chunkBytes),
+    sealed.subarray(head, head + chunkBytes),
+    sealed.subarray(head + 2 * chunkBytes),
   ]);
-  const broken: Record<string, Buffer> = {
+  const brokenStreams: Record<string, Buffer> = {
     swapped,
-    'cut at a chunk': sealed.subarray(0, head + chunk),
+    'cut at a chunk': sealed.subarray(0, head + chunkBytes),
     'cut in a chunk': sealed.subarray(0, -1),
     'cut in the head': sealed.subarray(0, 20),
     nothing: Buffer.alloc(0),
@@ -65,12 +65,12 @@ test('opening altered, truncated, swapped or appended data fails, and outputs on
     twice: Buffer.concat([sealed, sealed]),
     'not sealed': randomBytes(1000),
   };
-  for (const at of [0, 8, head, head + chunk, sealed.length - 1]) {
+  for (const at of [0, 8, head, head + chunkBytes, sealed.length - 1]) {
     const altered = Buffer.from(sealed);
     altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
-    broken[`altered at ${at}`] = altered;
+    brokenStreams[`altered at ${at}`] = altered;
   }
-  for (const [what, bytes] of Object.entries(broken)) {
+  for (const [what, bytes] of Object.entries(brokenStreams)) {
     const { plain: passedOn, failure } = await open(bytes);
     assert.ok(failure instanceof SealError, `${what}: ${failure}`);
     assert.ok(passedOn.equals(plain.subarray(0, passedOn.length)), `${what}: other bytes were passed on`);

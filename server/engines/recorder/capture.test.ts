@@ -78,22 +78,22 @@ interface CaptureConditions {
 
 function startCapture(
   tab: Tab,
-  look: CaptureConditions = { isWatched: false, until: Promise.resolve() },
+  conditions: CaptureConditions = { isWatched: false, until: Promise.resolve() },
   isUnpainted = false,
 ) {
   // The clock moves only when a test advances it.
   const clock = new ManualClock();
   const seen: CapturedFrame[] = [];
   const onFrame = async (frame: CapturedFrame): Promise<FrameResult> => {
-    await look.until;
+    await conditions.until;
     seen.push(frame);
-    return look.result ?? 'kept';
+    return conditions.result ?? 'kept';
   };
   const capture = new Capture({
     channel: tab,
     clock,
     isUnpainted,
-    isWatched: () => look.isWatched,
+    isWatched: () => conditions.isWatched,
     onFrame,
     onVisibility: () => {},
   });
@@ -104,8 +104,8 @@ function startCapture(
   };
   return {
     capture,
-    passes: advance,
-    look,
+    advanceTime: advance,
+    look: conditions,
     frames: () => seen.length,
     seen: () => seen.map(({ jpeg, framesAhead }) => `${jpeg} ${framesAhead}`),
   };
@@ -113,69 +113,69 @@ function startCapture(
 
 test('retries a failed start of the screencast until a start succeeds or the capture is closed', async () => {
   const tab = new Tab(2);
-  const { capture, passes } = startCapture(tab);
-  await passes(1_000);
-  await passes(1_000);
-  await passes(1_000);
+  const { capture, advanceTime } = startCapture(tab);
+  await advanceTime(1_000);
+  await advanceTime(1_000);
+  await advanceTime(1_000);
   assert.deepEqual(tab.sentMethods, [START, START, START]);
   capture.close();
-  const other = new Tab(9);
-  const { capture: closed, passes: later } = startCapture(other);
-  closed.close();
-  await later(1_000);
-  assert.deepEqual(other.sentMethods, [START, STOP]);
+  const otherTab = new Tab(9);
+  const { capture: closedCapture, advanceTime: advanceOther } = startCapture(otherTab);
+  closedCapture.close();
+  await advanceOther(1_000);
+  assert.deepEqual(otherTab.sentMethods, [START, STOP]);
 });
 
-const startUnpaintedCapture = (look?: CaptureConditions) => {
+const startUnpaintedCapture = (conditions?: CaptureConditions) => {
   const tab = new Tab();
-  return { tab, ...startCapture(tab, look, true) };
+  return { tab, ...startCapture(tab, conditions, true) };
 };
 
-const ASKED = ['Page.enable', 'Page.setLifecycleEventsEnabled'];
+const ENABLE_METHODS = ['Page.enable', 'Page.setLifecycleEventsEnabled'];
 
 test('waits 750 milliseconds before it captures a page that has not painted yet', async () => {
-  const { tab, capture, passes } = startUnpaintedCapture();
+  const { tab, capture, advanceTime } = startUnpaintedCapture();
   await tab.emit('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
   await tab.emit('Page.lifecycleEvent', { name: 'load' });
-  await passes(749);
-  assert.deepEqual(tab.sentMethods, ASKED);
-  await passes(1);
-  assert.deepEqual(tab.sentMethods, [...ASKED, START]);
+  await advanceTime(749);
+  assert.deepEqual(tab.sentMethods, ENABLE_METHODS);
+  await advanceTime(1);
+  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START]);
   await tab.emit('Page.lifecycleEvent', { name: 'firstPaint' });
-  assert.deepEqual(tab.sentMethods, [...ASKED, START]);
+  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START]);
   capture.close();
-  const { tab: other, capture: closed, passes: later } = startUnpaintedCapture();
-  closed.close();
-  await later(1_000);
-  assert.deepEqual(other.sentMethods, ASKED);
+  const { tab: otherTab, capture: closedCapture, advanceTime: advanceOther } = startUnpaintedCapture();
+  closedCapture.close();
+  await advanceOther(1_000);
+  assert.deepEqual(otherTab.sentMethods, ENABLE_METHODS);
 });
 
 test('captures a page immediately on its first paint, for a viewer, or when a frame is requested', async () => {
-  const look: CaptureConditions = { isWatched: false, until: Promise.resolve() };
+  const conditions: CaptureConditions = { isWatched: false, until: Promise.resolve() };
   const causes: ReadonlyArray<(page: ReturnType<typeof startUnpaintedCapture>) => unknown> = [
     ({ tab }) => tab.emit('Page.lifecycleEvent', { name: 'firstPaint' }),
     ({ capture }) => capture.refresh(),
     ({ capture }) => {
-      look.isWatched = true;
+      conditions.isWatched = true;
       capture.onViewersChanged();
     },
   ];
   for (const cause of causes) {
-    const page = startUnpaintedCapture(look);
+    const page = startUnpaintedCapture(conditions);
     await cause(page);
-    assert.deepEqual(page.tab.sentMethods, [...ASKED, START]);
-    await page.passes(LONG_WAIT_MS);
-    assert.deepEqual(page.tab.sentMethods, [...ASKED, START]);
+    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START]);
+    await page.advanceTime(LONG_WAIT_MS);
+    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START]);
     page.capture.close();
   }
 });
 
 test('restarts the screencast for a loaded page only if the page has not sent a frame', async () => {
   const tab = new Tab();
-  const { capture, passes, frames } = startCapture(tab);
+  const { capture, advanceTime, frames } = startCapture(tab);
   await tab.emit('Page.frameNavigated', { frame: { id: 'main' } });
   await tab.emit('Page.loadEventFired');
-  await passes(1_000);
+  await advanceTime(1_000);
   assert.deepEqual(tab.sentMethods, [START, STOP, START]);
   await tab.emit('Page.frameNavigated', { frame: { id: 'main' } });
   await tab.emit('Page.frameNavigated', { frame: { id: 'inner', parentId: 'main' } });
@@ -188,15 +188,15 @@ test('restarts the screencast for a loaded page only if the page has not sent a 
 
 test('allows three frames in flight while there are viewers, keeps their order and does not restart the screencast', async () => {
   const tab = new Tab();
-  const { capture, passes, seen } = startCapture(tab, { isWatched: true, until: Promise.resolve() });
+  const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: Promise.resolve() });
   for (const image of ['one', 'two', 'three']) {
-    await passes(PAINT_MS);
+    await advanceTime(PAINT_MS);
     await tab.emitFrame(image);
   }
   assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3']);
   assert.ok(tab.sentCount(ACKNOWLEDGE) >= 1, 'the first frame is acknowledged immediately');
-  await passes(LONG_WAIT_MS);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual([tab.inFlight, tab.sentCount(ACKNOWLEDGE), tab.sentCount(STOP)], [[3], 3, 0]);
   capture.close();
 });
@@ -204,13 +204,13 @@ test('allows three frames in flight while there are viewers, keeps their order a
 test('restarts the screencast for a change that occurred while three frames were in flight, and ignores frames of the earlier run', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
-  const { capture, passes, seen } = startCapture(tab, { isWatched: true, until: free.promise });
+  const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: free.promise });
   for (const image of ['one', 'two', 'three']) await tab.emitFrame(image);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.equal(tab.sentCount(ACKNOWLEDGE), 0, 'no frame is acknowledged before it has been handled');
   free.resolve();
-  await passes(LONG_WAIT_MS);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual([tab.sentCount(START), tab.sentCount(STOP)], [2, 1]);
   await tab.emitFrame('late');
   await tab.emitFrame('four', 2);
@@ -221,11 +221,11 @@ test('restarts the screencast for a change that occurred while three frames were
 test('acknowledges but does not show a frame that arrives after a newer frame', async () => {
   for (const isWatched of [true, false]) {
     const tab = new Tab();
-    const { capture, passes, seen } = startCapture(tab, { isWatched, until: Promise.resolve() });
-    await passes(LONG_WAIT_MS);
+    const { capture, advanceTime, seen } = startCapture(tab, { isWatched, until: Promise.resolve() });
+    await advanceTime(LONG_WAIT_MS);
     await tab.emitFrame('newer', 1, 10);
     await tab.emitFrame('older', 1, 30);
-    await passes(LONG_WAIT_MS);
+    await advanceTime(LONG_WAIT_MS);
     assert.deepEqual([seen(), tab.sentCount(ACKNOWLEDGE)], [['newer 1'], 2]);
     await tab.emitFrame('newest', 1 + tab.sentCount(STOP));
     assert.equal(seen().length, 2);
@@ -236,45 +236,45 @@ test('acknowledges but does not show a frame that arrives after a newer frame', 
 test('restarts the screencast for a change that was painted before a late acknowledgement, even if all frames were late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
-  const { capture, passes } = startCapture(tab, { isWatched: false, until: free.promise });
-  await passes(LONG_WAIT_MS);
+  const { capture, advanceTime } = startCapture(tab, { isWatched: false, until: free.promise });
+  await advanceTime(LONG_WAIT_MS);
   await tab.emitFrame('one', 1, 300);
-  await passes(PAINT_MS);
+  await advanceTime(PAINT_MS);
   free.resolve();
-  await passes(1); // The first frame is acknowledged 200 ms after the second frame was painted.
-  await passes(100);
+  await advanceTime(1); // The first frame is acknowledged 200 ms after the second frame was painted.
+  await advanceTime(100);
   await tab.emitFrame('two', 1, 300);
-  await passes(LONG_WAIT_MS);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual([tab.sentCount(ACKNOWLEDGE), tab.sentCount(START), tab.sentCount(STOP)], [2, 2, 1]);
   capture.close();
 });
 
 test('allows three frames in flight from the first viewer on, and two after the last viewer has left', async () => {
   const tab = new Tab();
-  const { capture, look, passes, seen } = startCapture(tab);
+  const { capture, look: conditions, advanceTime, seen } = startCapture(tab);
   await tab.emitFrame('one');
-  look.isWatched = true;
+  conditions.isWatched = true;
   capture.onViewersChanged();
   capture.onViewersChanged(); // a second viewer
   await tab.emitFrame('two', 2);
-  look.isWatched = false;
+  conditions.isWatched = false;
   capture.onViewersChanged();
   await tab.emitFrame('three', 3);
   assert.deepEqual(tab.inFlight, [2, 3, 2]);
   assert.deepEqual(seen(), ['one 1', 'two 1', 'three 1']);
-  await passes(LONG_WAIT_MS);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.equal(tab.sentCount(START), 3, 'no restart is needed if only one frame was in flight');
   capture.close();
 });
 
 test('restarts the screencast after two frames were in flight without viewers', async () => {
   const tab = new Tab();
-  const { capture, passes, seen } = startCapture(tab);
+  const { capture, advanceTime, seen } = startCapture(tab);
   for (const image of ['one', 'two']) await tab.emitFrame(image);
-  await passes(LONG_WAIT_MS);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual([tab.sentCount(ACKNOWLEDGE), tab.sentCount(START), tab.sentCount(STOP)], [2, 2, 1]);
   assert.deepEqual(seen(), ['one 1', 'two 2']);
   capture.close();
@@ -283,14 +283,14 @@ test('restarts the screencast after two frames were in flight without viewers', 
 test('counts frames that are still being handled, even after the frame rate has changed', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
-  const { capture, look, passes, seen } = startCapture(tab, { isWatched: true, until: free.promise });
+  const { capture, look: conditions, advanceTime, seen } = startCapture(tab, { isWatched: true, until: free.promise });
   await tab.emitFrame('one');
   await tab.emitFrame('two');
-  look.isWatched = false;
+  conditions.isWatched = false;
   capture.onViewersChanged();
   await tab.emitFrame('three', 2);
   free.resolve();
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   await tab.emitFrame('four', 2);
   assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3', 'four 4']);
   capture.close();
@@ -299,18 +299,23 @@ test('counts frames that are still being handled, even after the frame rate has 
 test('captures the page again after the frame rate has changed if an earlier frame was rejected', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
-  const { capture, look, passes, seen } = startCapture(tab, {
+  const {
+    capture,
+    look: conditions,
+    advanceTime,
+    seen,
+  } = startCapture(tab, {
     isWatched: true,
     until: free.promise,
     result: 'rejected',
   });
   await tab.emitFrame('one');
-  look.isWatched = false;
+  conditions.isWatched = false;
   capture.onViewersChanged();
   free.resolve();
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual(tab.sentMethods, [START, STOP, START, STOP, START]);
-  look.result = 'kept';
+  conditions.result = 'kept';
   await tab.emitFrame('one', 3);
   assert.deepEqual(seen(), ['one 1', 'one 2'], 'the run between the two sent no frame');
   capture.close();
@@ -318,17 +323,22 @@ test('captures the page again after the frame rate has changed if an earlier fra
 
 test('captures a page once more after an overmasked frame, even if the page has not changed', async () => {
   const tab = new Tab();
-  const { capture, look, passes, seen } = startCapture(tab, {
+  const {
+    capture,
+    look: conditions,
+    advanceTime,
+    seen,
+  } = startCapture(tab, {
     isWatched: true,
     until: Promise.resolve(),
     result: 'overmasked',
   });
   await tab.emitFrame('one');
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual(tab.sentMethods.slice(-2), [STOP, START]);
-  look.result = 'kept';
+  conditions.result = 'kept';
   await tab.emitFrame('one', 2);
-  await passes(LONG_WAIT_MS);
+  await advanceTime(LONG_WAIT_MS);
   assert.deepEqual([seen(), tab.sentCount(START)], [['one 1', 'one 1'], 2]);
   capture.close();
 });

@@ -92,7 +92,7 @@ export interface CaptureOptions {
 
 export class Capture implements Closeable {
   readonly #options: CaptureOptions;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   readonly #subscription: Closeable;
   #isPulsing = false;
   #isRunning = false;
@@ -141,22 +141,22 @@ export class Capture implements Closeable {
   }
 
   close(): void {
-    if (this.#closing.signal.aborted) return;
-    this.#closing.abort(new Error('the capture is closed'));
+    if (this.#closeController.signal.aborted) return;
+    this.#closeController.abort(new Error('the capture is closed'));
     void this.#subscription.close();
     if (this.#hasBegun && !this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
   }
 
   /** Call when the first viewer has arrived or the last one has left. */
   onViewersChanged(): void {
-    if (this.#closing.signal.aborted || this.#inFlightMax === this.#inFlightTarget) return;
+    if (this.#closeController.signal.aborted || this.#inFlightMax === this.#inFlightTarget) return;
     if (this.#isRunning) this.#stop();
     this.#start();
   }
 
   /** Captures a frame even if the page has not changed. */
   refresh(): void {
-    if (this.#closing.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     this.#lastJpeg = undefined;
     if (!this.#hasBegun) return this.#start();
     if (!this.#isRunning) return; // Between two pulses. The next pulse captures a frame.
@@ -185,7 +185,7 @@ export class Capture implements Closeable {
     this.#options.channel.post('Page.enable');
     this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
     await this.#sleep(UNPAINTED_MAX_MS);
-    if (!this.#closing.signal.aborted && !this.#options.channel.isGone) this.#begin();
+    if (!this.#closeController.signal.aborted && !this.#options.channel.isGone) this.#begin();
   }
 
   #start(): void {
@@ -204,7 +204,7 @@ export class Capture implements Closeable {
   async #retryStart(start: number): Promise<void> {
     await this.#sleep(this.#startRetryMs);
     this.#startRetryMs = Math.min(this.#startRetryMs * 2, START_RETRY_MAX_MS);
-    const isOver = this.#closing.signal.aborted || this.#options.channel.isGone;
+    const isOver = this.#closeController.signal.aborted || this.#options.channel.isGone;
     if (!isOver && start === this.#startCount && this.#isRunning) this.#start();
   }
 
@@ -226,7 +226,7 @@ export class Capture implements Closeable {
     if (runNumber <= this.#lastEndedRun) return;
     if (runNumber > this.#lastRun) this.#ackHistory = [];
     const frame = readFrame(params, frameBytes, this.#framesAhead);
-    if (!frame || this.#closing.signal.aborted) return;
+    if (!frame || this.#closeController.signal.aborted) return;
     this.#lastRun = runNumber;
     this.#isAwaitingFrame = false;
     // Chromium encodes several frames at a time, so an older frame may arrive last (measured). Such a frame is
@@ -242,7 +242,7 @@ export class Capture implements Closeable {
     const result = isNew ? await this.#handleFrame(frame) : 'kept';
     if (result === 'rejected') this.#discard();
     await this.#sleep((this.#isRunning ? dueMs : this.#arrivedMs + this.#periodMs) - this.#options.clock.monotonicMs());
-    if (this.#closing.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     if (!this.#isRunning) return this.#start();
     if (startNumber !== this.#startCount) return;
     const gapMs = this.#acknowledge(runNumber) - paintedMs;
@@ -290,7 +290,7 @@ export class Capture implements Closeable {
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const framesBefore = this.#frameCount;
     await this.#sleep(afterMs);
-    if (this.#closing.signal.aborted || framesBefore !== this.#frameCount || !this.#isRunning) return;
+    if (this.#closeController.signal.aborted || framesBefore !== this.#frameCount || !this.#isRunning) return;
     if (isForced) this.#lastJpeg = undefined;
     this.#stop();
     this.#start();
@@ -358,7 +358,7 @@ export class Capture implements Closeable {
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (ms > 0) await this.#options.clock.sleep(ms, this.#closing.signal).catch(() => {});
+    if (ms > 0) await this.#options.clock.sleep(ms, this.#closeController.signal).catch(() => {});
   }
 }
 

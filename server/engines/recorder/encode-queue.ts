@@ -55,7 +55,7 @@ export class EncodeQueue {
   async #encodeNextBatch(): Promise<void> {
     const batch = this.#takeBatch();
     if (batch.length === 0) return;
-    const abortWatch = whenAllAborted(batch.map(({ signal }) => signal));
+    const abortWatch = allAbortedSignal(batch.map(({ signal }) => signal));
     try {
       await this.#encode(batch, abortWatch.signal);
     } finally {
@@ -98,7 +98,7 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
  * Returns a signal that aborts when all of the given signals have aborted. A process therefore keeps running as long as
  * the result for any of its segments is needed.
  */
-function whenAllAborted(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
+function allAbortedSignal(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const onAbort = (): void => {
     if (signals.every(({ aborted }) => aborted)) controller.abort(signals[0]?.reason);

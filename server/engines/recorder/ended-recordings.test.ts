@@ -6,24 +6,25 @@ import { ENDED_WAIT_MS, EndedRecordings } from './ended-recordings.ts';
 
 class Host {
   readonly clock = new TestClock();
-  readonly released: string[] = [];
+  readonly releasedSessions: string[] = [];
   readonly full = new Set<string>();
   isQuiet = false;
-  readonly ended = new EndedRecordings({
+  readonly endedRecordings = new EndedRecordings({
     clock: this.clock,
     isQuiet: () => this.isQuiet,
     mayWait: session => !this.full.has(session),
   });
 
   end(...sessions: readonly string[]): void {
-    for (const session of sessions) void this.ended.whenDue(session).then(() => this.released.push(session));
+    for (const session of sessions)
+      void this.endedRecordings.whenDue(session).then(() => this.releasedSessions.push(session));
   }
 
   async pass(ms: number): Promise<readonly string[]> {
     await turn();
     this.clock.advance(ms);
     for (let turns = 0; turns < 5; turns++) await turn();
-    return this.released;
+    return this.releasedSessions;
   }
 }
 
@@ -35,7 +36,7 @@ test('a recording is released immediately if a processor is free or too many byt
   host.isQuiet = true;
   host.end('c');
   assert.deepEqual(await host.pass(0), ['b', 'c']);
-  await host.ended.close();
+  await host.endedRecordings.close();
 });
 
 test('recordings wait for a free processor and are released in order, one session at a time', async () => {
@@ -47,15 +48,15 @@ test('recordings wait for a free processor and are released in order, one sessio
   assert.deepEqual(await host.pass(500), ['a', 'a', 'b']);
   host.isQuiet = false;
   assert.deepEqual(await host.pass(10_000), ['a', 'a', 'b']);
-  await host.ended.close();
+  await host.endedRecordings.close();
 });
 
 test('a requested recording is released even if no processor is free, but other recordings are not', async () => {
   const host = new Host();
   host.end('a', 'b');
-  host.ended.releaseSession('b');
+  host.endedRecordings.releaseSession('b');
   assert.deepEqual(await host.pass(500), ['b']);
-  await host.ended.close();
+  await host.endedRecordings.close();
 });
 
 test('a recording is released after the maximum waiting time, or if it is the oldest of more than 500', async () => {
@@ -64,15 +65,15 @@ test('a recording is released after the maximum waiting time, or if it is the ol
   assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
   host.end(...Array.from({ length: 501 }, (_, index) => `s${index}`));
   assert.deepEqual(await host.pass(0), ['a', 's0']);
-  assert.equal(host.ended.size, 500);
-  await host.ended.close();
+  assert.equal(host.endedRecordings.size, 500);
+  await host.endedRecordings.close();
 });
 
 test('all waiting recordings are released when the queue is closed', async () => {
   const host = new Host();
   host.end('a', 'b');
   await host.pass(0);
-  await host.ended.close();
+  await host.endedRecordings.close();
   assert.deepEqual(await host.pass(0), ['a', 'b']);
   host.end('c');
   assert.deepEqual(await host.pass(0), ['a', 'b', 'c']);

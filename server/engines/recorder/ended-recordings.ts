@@ -26,7 +26,7 @@ interface WaitingPage {
 
 export class EndedRecordings implements Closeable {
   readonly #options: EndedRecordingsOptions;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #waitingPages: WaitingPage[] = [];
   #tickLoop: Promise<void> | undefined;
 
@@ -42,7 +42,7 @@ export class EndedRecordings implements Closeable {
   /** Resolves when a page of this session, which has ended, should be encoded. */
   whenDue(session: string): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
-    if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
+    if (this.#closeController.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waitingPages.push({ session, sinceMs: clock.monotonicMs(), resolve });
     if (this.#waitingPages.length > WAITING_MAX) this.#release(this.#waitingPages.slice(0, 1));
@@ -60,14 +60,14 @@ export class EndedRecordings implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the recorder is closed'));
+    this.#closeController.abort(new Error('the recorder is closed'));
     this.releaseAll();
     await this.#tickLoop;
   }
 
   async #tick(): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     while (!signal.aborted && this.#waitingPages.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();

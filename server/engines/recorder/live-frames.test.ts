@@ -9,7 +9,7 @@ import type { Recorder } from './recorder.ts';
 
 const SESSION = 'session';
 
-/** Creates a tab that sends a picture when a test calls `shows`. */
+/** Creates a tab that sends a picture when a test calls `emitPageFrame`. */
 function openTab() {
   let report: Parameters<TargetChannel['on']>[0] = () => {};
   const tab: TargetChannel = {
@@ -21,25 +21,27 @@ function openTab() {
       return { close: () => {} };
     },
   };
-  let shown = 0;
+  let frameCount = 0;
   const emitFrame = async (frame: string): Promise<void> => {
-    const metadata = { timestamp: ++shown, monotonicTimestamp: shown };
-    report('Page.screencastFrame', { data: '', sessionId: shown, metadata }, Buffer.from(frame));
+    const metadata = { timestamp: ++frameCount, monotonicTimestamp: frameCount };
+    report('Page.screencastFrame', { data: '', sessionId: frameCount, metadata }, Buffer.from(frame));
     await setImmediate();
   };
-  return { tab, shows: emitFrame };
+  return { tab, emitPageFrame: emitFrame };
 }
 
 /** Blackens all waiting pictures when a test calls `finish`. */
 class SlowWorkers {
-  readonly #waiting: Array<() => void> = [];
+  readonly #pendingRuns: Array<() => void> = [];
 
   run(): Promise<{ jpeg: Uint8Array }> {
-    return new Promise(resolve => this.#waiting.push(() => resolve({ jpeg: new Uint8Array(Buffer.from('black')) })));
+    return new Promise(resolve =>
+      this.#pendingRuns.push(() => resolve({ jpeg: new Uint8Array(Buffer.from('black')) })),
+    );
   }
 
   async finish(): Promise<void> {
-    for (const done of this.#waiting.splice(0)) done();
+    for (const done of this.#pendingRuns.splice(0)) done();
     await setImmediate();
   }
 }
@@ -47,16 +49,16 @@ class SlowWorkers {
 test('masks the frames of a hand-off that starts while frames of the previous hand-off are being masked', async () => {
   const workers = new SlowWorkers();
   const liveFrames = new LiveFrames({ sessionOf: () => undefined }, new ManualClock(), workers as unknown as Workers);
-  const { tab, shows } = openTab();
+  const { tab, emitPageFrame } = openTab();
   const seen: LiveFrame[] = [];
   const subscription = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
   await liveFrames.cover(SESSION, true);
-  await shows('of the first');
-  const ended = liveFrames.cover(SESSION, false);
+  await emitPageFrame('of the first');
+  const coverEnd = liveFrames.cover(SESSION, false);
   await liveFrames.cover(SESSION, true);
   await workers.finish();
-  await ended;
-  await shows('of the second');
+  await coverEnd;
+  await emitPageFrame('of the second');
   await workers.finish();
   assert.deepEqual(
     seen.map(({ jpeg, isCovered }) => [jpeg.toString(), isCovered]),
@@ -74,10 +76,10 @@ test('shows a page without a recording to the viewer in control, and blackens it
   for (const hasMasks of [true, false]) {
     const recorder = { sessionOf: () => ({ ...recording, hasMasks }) } as unknown as Recorder;
     const liveFrames = new LiveFrames(recorder, new ManualClock(), workers as unknown as Workers);
-    const { tab, shows } = openTab();
+    const { tab, emitPageFrame } = openTab();
     const seen: LiveFrame[] = [];
     const subscription = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
-    await shows('password');
+    await emitPageFrame('password');
     await workers.finish();
     assert.deepEqual(
       seen.map(({ jpeg, unmasked, isMaskUnknown }) => [jpeg.toString(), unmasked.toString(), isMaskUnknown]),

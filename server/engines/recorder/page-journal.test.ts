@@ -11,12 +11,12 @@ import { PageJournal } from './page-journal.ts';
 const root = await mkdtemp(join(tmpdir(), 'berth-journal-'));
 after(() => rm(root, { recursive: true }));
 
-let frames = 0;
+let frameCount = 0;
 
 /** A frame that differs from all other frames: a JPEG of 16 x 16 pixels without image data. */
 function frameAt(browserMs: number): CapturedFrame {
   const header = Buffer.from('ffd8ffc0000b080010001001011100ffda0008010100003f00', 'hex');
-  const jpeg = Buffer.concat([header, Buffer.from([++frames]), Buffer.from('ffd9', 'hex')]);
+  const jpeg = Buffer.concat([header, Buffer.from([++frameCount]), Buffer.from('ffd9', 'hex')]);
   const metadata = { offsetTop: 0, pageScaleFactor: 1, deviceWidth: 0, deviceHeight: 0 };
   return {
     ...{ jpeg, browserMs, at: new Date(browserMs), framesAhead: 1 },

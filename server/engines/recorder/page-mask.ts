@@ -10,7 +10,7 @@ import type { CapturedFrame } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
-import { type Typing, type TypingOutcome, typeText } from './type-text.ts';
+import { type TypingOutcome, type TypingRequest, typeText } from './type-text.ts';
 import { COVER_FUNCTION, LAST_FIELDS, UNCOVER_FUNCTION, watchFields } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
@@ -110,7 +110,7 @@ export class PageMask {
   }
 
   /** Types into the marked element, in whichever frame of the page it is. From then on, the element is masked. */
-  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+  async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
       const outcome = await target.type(typing);
       if (outcome) return outcome;
@@ -211,7 +211,7 @@ class MaskedTarget {
    * Types into the document that contains the marked element, if the document belongs to this target. If the document
    * is replaced in the meantime, nothing is typed into the new one.
    */
-  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+  async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
     for (const contextId of this.#worlds.values()) {
       const outcome = await typeText(this.channel, contextId, watchFields(this.#shouldMaskAllFields), typing);

@@ -73,7 +73,7 @@ interface LastSegment {
 
 export class Pipeline implements Closeable {
   readonly #options: PipelineOptions;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #storeSteps: Promise<void> = Promise.resolve();
   #orderedSteps: Promise<void> = Promise.resolve();
   #lastSegment: Promise<LastSegment | undefined> = Promise.resolve(undefined);
@@ -133,10 +133,10 @@ export class Pipeline implements Closeable {
    */
   finish(whenDue: Promise<void>): Promise<void> {
     const whenReleased = whenDue.then(() => {
-      if (!this.#closing.signal.aborted) this.release();
+      if (!this.#closeController.signal.aborted) this.release();
     });
     const whenClosed = new Promise<void>(resolve => {
-      this.#closing.signal.addEventListener('abort', () => resolve(), { once: true });
+      this.#closeController.signal.addEventListener('abort', () => resolve(), { once: true });
     });
     this.#storeSteps = Promise.all([
       Promise.race([whenReleased, whenClosed]),
@@ -152,13 +152,13 @@ export class Pipeline implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the pipeline is closed'));
+    this.#closeController.abort(new Error('the pipeline is closed'));
     for (const { releaseGate: gate } of this.#heldJobs.splice(0)) gate.resolve();
     await Promise.all([this.#storeSteps, this.#orderedSteps]);
   }
 
   async #repeatUntilDone(step: () => Promise<void>): Promise<void> {
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     for (let waitMs = RETRY_MIN_MS; !signal.aborted; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS))
       try {
         return await step();
@@ -216,7 +216,7 @@ export class Pipeline implements Closeable {
 
   async #encodeWithRetries({ segment, size }: Job): Promise<Fragment | undefined> {
     const { session, encodeQueue, mayHold, log, clock, folder } = this.#options;
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     const { startMs, times } = segment;
     const footage = { path: folder.pathOf(segment), times, size };
     for (let attempt = 1; ; attempt++)

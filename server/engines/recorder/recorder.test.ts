@@ -31,14 +31,14 @@ test('finishing a session does not wait for pages that had no description when t
 
 test('retries a page of an earlier server that could not be read, and stores the other pages', async () => {
   const data = join(folder, 'left');
-  const unreadable = join(data, 'session/0/1.0.6000.mkv');
+  const unreadablePath = join(data, 'session/0/1.0.6000.mkv');
   // A folder cannot be read as a file, not even by root.
-  await mkdir(unreadable, { recursive: true });
+  await mkdir(unreadablePath, { recursive: true });
   await mkdir(join(data, 'session/1'));
   const note = JSON.stringify({ targetId: 'tab', startedAt: new Date(0), baseMs: 0 });
   for (const page of ['0', '1']) await writeFile(join(data, 'session', page, 'page.json'), note);
-  const nothing = async (): Promise<void> => {};
-  const sink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
+  const doNothing = async (): Promise<void> => {};
+  const sink = { began: doNothing, keep: doNothing, span: doNothing, endSpans: doNothing, done: doNothing };
   const warnings: string[] = [];
   const recorder = await Recorder.open({
     ...{ folder: data, sink, clock: new ManualClock() },
@@ -48,24 +48,24 @@ test('retries a page of an earlier server that could not be read, and stores the
   });
   assert.equal(await recorder.whenSettled('session'), false);
   assert.deepEqual(warnings, ['recording.not_resumed']);
-  const left = (): Promise<string[]> => readdir(join(data, 'session'));
-  await eventually('the other page to be stored', left, names => names.join() === '0');
-  await rm(unreadable, { recursive: true });
+  const listLeftovers = (): Promise<string[]> => readdir(join(data, 'session'));
+  await eventually('the other page to be stored', listLeftovers, names => names.join() === '0');
+  await rm(unreadablePath, { recursive: true });
   await eventually('the page to be stored', () => recorder.whenSettled('session'));
   await recorder.close();
 });
 
 test('continues a live session if one of its pages cannot be read, and does not record over that page', async () => {
   const data = join(folder, 'adopted');
-  const unreadable = join(data, 'session/0/1.0.6000.mkv');
-  await mkdir(unreadable, { recursive: true });
+  const unreadablePath = join(data, 'session/0/1.0.6000.mkv');
+  await mkdir(unreadablePath, { recursive: true });
   await mkdir(join(data, 'session/1'));
   for (const page of ['0', '1']) {
     const note = { targetId: `tab-${page}`, startedAt: new Date(0), baseMs: 0 };
     await writeFile(join(data, 'session', page, 'page.json'), JSON.stringify(note));
   }
-  const nothing = async (): Promise<void> => {};
-  const sink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
+  const doNothing = async (): Promise<void> => {};
+  const sink = { began: doNothing, keep: doNothing, span: doNothing, endSpans: doNothing, done: doNothing };
   const warnings: unknown[] = [];
   const recorder = await Recorder.open({
     ...{ folder: data, sink, clock: new ManualClock() },
@@ -88,7 +88,7 @@ test('continues a live session if one of its pages cannot be read, and does not 
 
   await recorder.finish('session');
   assert.deepEqual(warnings.slice(1), [['recording.not_resumed', 0]], 'it is tried again when the session ends');
-  await rm(unreadable, { recursive: true });
+  await rm(unreadablePath, { recursive: true });
   await eventually('all pages to be stored', () => recorder.whenSettled('session'));
   await recorder.close();
 });
@@ -151,9 +151,9 @@ class FakeTarget implements TargetChannel {
 }
 
 test('masks the field in a cross-site frame that appeared while its page waited to be recorded', async () => {
-  const painted: unknown[] = [];
+  const paintedRects: unknown[] = [];
   const run = async (_: unknown, { rects }: BlackoutInput) => {
-    painted.push(rects);
+    paintedRects.push(rects);
     return {};
   };
   const recorder = await Recorder.open({
@@ -163,18 +163,18 @@ test('masks the field in a cross-site frame that appeared while its page waited 
     confine: {} as unknown as RecorderOptions['confine'],
   });
   const secrets = { forms: [] };
-  const notRecorded: string[] = [];
+  const unrecordedIds: string[] = [];
   const recording = await recorder.record({
     session: 'session',
     maskKind: 'password',
     secrets,
-    reportShortfall: (_, target = '') => void notRecorded.push(target),
+    reportShortfall: (_, target = '') => void unrecordedIds.push(target),
   });
   const pages = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTarget(`page-${page}`));
   for (const [page, target] of pages.entries()) recording.recordPage(target, page, { at: new Date(0) });
-  const [first, waiting, last] = [pages[0], pages.at(-2), pages.at(-1)];
-  assert.ok(first && waiting && last);
-  const frame = new FakeTarget('frame', waiting);
+  const [first, waitingPage, last] = [pages[0], pages.at(-2), pages.at(-1)];
+  assert.ok(first && waitingPage && last);
+  const frame = new FakeTarget('frame', waitingPage);
   recording.addFrame(frame);
 
   await recording.cover(true);
@@ -182,11 +182,15 @@ test('masks the field in a cross-site frame that appeared while its page waited 
 
   first.end();
   recording.recordPage(new FakeTarget('late'), pages.length, { at: new Date(0) });
-  assert.deepEqual(notRecorded, [waiting.id, last.id, 'late'], 'the page that waited longest gets the free place');
-  await eventually('the page to be recorded', () => waiting.sent.includes('Page.startScreencast'));
-  waiting.paint();
-  await eventually('a picture to be masked', () => painted.length > 0);
-  assert.deepEqual(painted[0], [{ x: 34, y: 26, width: 52, height: 22 }], 'the field, with a margin of one pixel');
+  assert.deepEqual(
+    unrecordedIds,
+    [waitingPage.id, last.id, 'late'],
+    'the page that waited longest gets the free place',
+  );
+  await eventually('the page to be recorded', () => waitingPage.sent.includes('Page.startScreencast'));
+  waitingPage.paint();
+  await eventually('a picture to be masked', () => paintedRects.length > 0);
+  assert.deepEqual(paintedRects[0], [{ x: 34, y: 26, width: 52, height: 22 }], 'the field, with a margin of one pixel');
 
   assert.ok(recording.maskOfTarget(last.id));
   last.end();

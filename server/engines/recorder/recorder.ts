@@ -25,7 +25,7 @@ import {
   type RecordedPage,
   type RecordingSink,
 } from './page-recording.ts';
-import type { Typing, TypingOutcome } from './type-text.ts';
+import type { TypingOutcome, TypingRequest } from './type-text.ts';
 
 /** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
@@ -83,7 +83,7 @@ export class Recorder implements Closeable {
    * being resumed twice.
    */
   readonly #resumedPages = new Set<string>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   /** The last time that an earlier server wrote to the file `alive`; undefined if there was none. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
@@ -222,7 +222,7 @@ export class Recorder implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the recorder is closed'));
+    this.#closeController.abort(new Error('the recorder is closed'));
     await this.#tickLoop;
     for (const session of this.#sessions.values()) session.pause();
     await Promise.all([...this.#unstoredRecordings].map(page => page.leave()));
@@ -234,7 +234,7 @@ export class Recorder implements Closeable {
   /** Runs while any session is being recorded. */
   async #tick(): Promise<void> {
     const { clock } = this.#options;
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     while (this.#sessions.size > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       if (signal.aborted) return;
@@ -443,7 +443,7 @@ export class SessionRecording {
    * Types into the element that is marked with `typing.mark`, in any page that is recorded or waits to be recorded.
    * Returns undefined if no page has the element.
    */
-  async type(typing: Typing): Promise<TypingOutcome | undefined> {
+  async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     for (const mask of [...this.#masks.values()]) {
       const outcome = await mask.type(typing);
       if (outcome) return outcome;

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
 import { KEEP_FUNCTION } from './watch-fields.ts';
 
-export interface Typing {
+export interface TypingRequest {
   /** The name of the attribute that marks the field. The attribute is removed before the text is typed. */
   readonly mark: string;
   readonly text: string;
@@ -76,7 +76,7 @@ export async function typeText(
   channel: TargetChannel,
   contextId: number,
   watchScript: string,
-  { mark, text, origins }: Typing,
+  { mark, text, origins }: TypingRequest,
 ): Promise<TypingOutcome | undefined> {
   const expression = `${watchScript}; (${FIND_FUNCTION})(${JSON.stringify(mark)})`;
   const evaluation = await request(channel, 'Runtime.evaluate', { expression, contextId });

@@ -40,12 +40,12 @@ test('v2: creates the cgroup of a box below the cgroup of the server, and writes
   const folder = join(top, 'berth.service/berth-cafe0000/session');
   assert.deepEqual(cgroup.folders, [folder]);
   assert.deepEqual(cgroup.joinFiles, [join(folder, 'cgroup.procs')]);
-  const written = (file: string) => readFileSync(join(folder, file), 'utf8');
-  assert.equal(written('memory.max'), '500000000');
-  assert.equal(written('memory.swap.max'), '0');
-  assert.equal(written('memory.oom.group'), '0');
-  assert.equal(written('pids.max'), '1500');
-  assert.equal(written('cpu.max'), '150000 100000');
+  const contentOf = (file: string) => readFileSync(join(folder, file), 'utf8');
+  assert.equal(contentOf('memory.max'), '500000000');
+  assert.equal(contentOf('memory.swap.max'), '0');
+  assert.equal(contentOf('memory.oom.group'), '0');
+  assert.equal(contentOf('pids.max'), '1500');
+  assert.equal(contentOf('cpu.max'), '150000 100000');
 });
 
 test('v2: finds the parent cgroup after the server was moved to a leaf cgroup', () => {
@@ -114,15 +114,15 @@ test('reads the processor time on v1 and v2, and returns undefined if the kernel
 test('restores the processor share of a box that is no longer idle', () => {
   const cgroup = new Cgroup([top]);
   for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
-  const written = (file: string) => readFileSync(join(top, file), 'utf8');
+  const contentOf = (file: string) => readFileSync(join(top, file), 'utf8');
   cgroup.setShare(0.1);
   cgroup.scheduleAsIdle(true);
-  assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['1', '10']);
+  assert.deepEqual([contentOf('cpu.idle'), contentOf('cpu.weight')], ['1', '10']);
   // The kernel refuses to set the weight of an idle group.
   cgroup.setShare(0.5);
-  assert.equal(written('cpu.weight'), '10');
+  assert.equal(contentOf('cpu.weight'), '10');
   cgroup.scheduleAsIdle(false);
-  assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['0', '50']);
+  assert.deepEqual([contentOf('cpu.idle'), contentOf('cpu.weight')], ['0', '50']);
 });
 
 test('gives an idle box a small processor share on a kernel without cpu.idle', () => {

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { firstUid, readInstallId, UIDS_PER_INSTALL } from './install.ts';
 
-const WHOLE_MACHINE = '         0          0 4294967295\n';
+const FULL_UID_MAP = '         0          0 4294967295\n';
 
 test('creates the install id once, with mode 0600, and rejects a malformed id', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-install-'));
@@ -28,7 +28,7 @@ test('creates the install id once, with mode 0600, and rejects a malformed id', 
 });
 
 test('assigns two installations separate user id ranges that start at 200000 or above', () => {
-  const [one, other] = [firstUid('00000001', WHOLE_MACHINE), firstUid('00000002', WHOLE_MACHINE)];
+  const [one, other] = [firstUid('00000001', FULL_UID_MAP), firstUid('00000002', FULL_UID_MAP)];
   assert.ok(one !== undefined && other !== undefined && one >= 200_000 && other >= 200_000);
   assert.ok(Math.abs(one - other) >= UIDS_PER_INSTALL);
 });

@@ -20,12 +20,12 @@ test('refuses more slots than there are user ids only if each browser has its ow
 /** Returns the error message of a start in this data folder. No browser is started, because the setup fails first. */
 async function startError(dataDir: string): Promise<string> {
   const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };
-  const opening = openSlots({
+  const slotsPromise = openSlots({
     ...{ dataDir, size: 1, limits, chromiumPath: process.execPath, isListeningOnLoopback: true },
     ...{ clock: new ManualClock(), log: silentLog },
     isolation: 'process',
   });
-  return opening.then(
+  return slotsPromise.then(
     () => 'opened',
     error => String(error instanceof Error ? error.message : error),
   );

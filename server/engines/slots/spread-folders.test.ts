@@ -7,10 +7,10 @@ import { after, test } from 'node:test';
 import { spreadFolders } from './spread-folders.ts';
 
 /** A folder on disk, because the folder for temporary files may be in memory. */
-const BESIDE = join(import.meta.dirname, '../../../.berth');
+const DISK_FOLDER = join(import.meta.dirname, '../../../.berth');
 const EXT4 = 0xef53;
-mkdirSync(BESIDE, { recursive: true });
-const folder = mkdtempSync(join(BESIDE, 'spread-'));
+mkdirSync(DISK_FOLDER, { recursive: true });
+const folder = mkdtempSync(join(DISK_FOLDER, 'spread-'));
 after(() => rmSync(folder, { recursive: true }));
 
 /** Calls `spreadFolders`, and returns the number of programs that it started. */

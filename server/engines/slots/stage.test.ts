@@ -14,11 +14,11 @@ const stage = join(folder, 'berth');
  * Makes the mount points as a server with this umask does. Returns the permissions of the folder that contains them.
  */
 function makeWithUmask(umask: number): number {
-  const before = process.umask(umask);
+  const umaskBefore = process.umask(umask);
   try {
     makeStage(stage, join(stage, 'session'));
   } finally {
-    process.umask(before);
+    process.umask(umaskBefore);
   }
   return statSync(stage).mode & 0o777;
 }

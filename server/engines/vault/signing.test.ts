@@ -18,28 +18,28 @@ test('verifies a value that was signed with a retired key', async () => {
 });
 
 test('rejects a value with another type, an unknown key or a changed character', async () => {
-  const refused = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.jwk> = keys) =>
+  const assertRejected = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.jwk> = keys) =>
     assert.equal(await verified(text, typ, known), undefined, text);
-  await refused(jws, 'other+jwt');
-  await refused(jws, TYP, new Map());
+  await assertRejected(jws, 'other+jwt');
+  await assertRejected(jws, TYP, new Map());
   const other = await newSigningKey();
-  await refused(jws, TYP, new Map([[key.kid, other.jwk]]));
+  await assertRejected(jws, TYP, new Map([[key.kid, other.jwk]]));
   for (let at = 0; at < jws.length - 1; at += 7)
-    await refused(`${jws.slice(0, at)}${jws[at] === 'A' ? 'B' : 'A'}${jws.slice(at + 1)}`);
+    await assertRejected(`${jws.slice(0, at)}${jws[at] === 'A' ? 'B' : 'A'}${jws.slice(at + 1)}`);
   for (const text of ['', '..', 'a.b.c', `${part({ alg: 'none', typ: TYP, kid: key.kid })}.${payload}.`])
-    await refused(text);
-  const signer = createPrivateKey({ key: key.privateKey.reveal(), format: 'der', type: 'pkcs8' });
+    await assertRejected(text);
+  const privateKey = createPrivateKey({ key: key.privateKey.reveal(), format: 'der', type: 'pkcs8' });
   for (const header of [{ jwk: { kty: 'OKP' } }, { jku: 'https://a.test' }, { x5u: 'https://a.test' }]) {
-    const signed = new CompactSign(Buffer.from('{}')).setProtectedHeader({
+    const jwsBuilder = new CompactSign(Buffer.from('{}')).setProtectedHeader({
       alg: 'EdDSA',
       typ: TYP,
       kid: key.kid,
       ...header,
     });
-    await refused(await signed.sign(signer));
+    await assertRejected(await jwsBuilder.sign(privateKey));
   }
   // Signs with the public key as an HMAC secret.
   const head = part({ alg: 'HS256', typ: TYP, kid: key.kid });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${head}.${payload}`).digest('base64url');
-  await refused(`${head}.${payload}.${mac}`);
+  await assertRejected(`${head}.${payload}.${mac}`);
 });

@@ -16,7 +16,7 @@ after(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-function aFolder(): string {
+function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-vault-'));
   folders.push(folder);
   return folder;
@@ -59,29 +59,29 @@ const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
 test('opens a value only for the row for which it was sealed, and hides the opened value in printed output', async () => {
   const rows = memoryRows();
-  const parts = partsOf(rows, { dataDir: aFolder() });
+  const parts = partsOf(rows, { dataDir: makeFolder() });
   const vault = await Vault.open(parts);
   const sealed = await vault.seal(A, Buffer.from('a secret'));
   assert.ok(!sealed.includes('secret'));
   assert.notDeepEqual(sealed, await vault.seal(A, Buffer.from('a secret')));
-  const later = await Vault.open(parts);
-  const opened = await later.open(A, sealed);
+  const laterVault = await Vault.open(parts);
+  const opened = await laterVault.open(A, sealed);
   assert.equal(text(opened), 'a secret');
   assert.doesNotMatch(inspect(opened) + JSON.stringify(opened) + String(opened), /secret/);
   for (const other of [B, { ...A, kind: 'totp' }, { ...A, id: 'two' }, { ...A, version: 2 }])
-    await assert.rejects(later.open(other, sealed));
+    await assert.rejects(laterVault.open(other, sealed));
   for (let at = 0; at < sealed.length; at += 1) {
     const altered = Buffer.from(sealed);
     altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
-    await assert.rejects(later.open(A, altered), `byte ${at}`);
+    await assert.rejects(laterVault.open(A, altered), `byte ${at}`);
   }
-  await assert.rejects(later.open(A, Buffer.alloc(0)));
-  await assert.rejects(later.seal({ ...A, id: 'one|1' }, Buffer.from('x')));
+  await assert.rejects(laterVault.open(A, Buffer.alloc(0)));
+  await assert.rejects(laterVault.seal({ ...A, id: 'one|1' }, Buffer.from('x')));
 });
 
 test('does not open a wrapped data key that was moved to another application', async () => {
   const rows = memoryRows();
-  const parts = partsOf(rows, { dataDir: aFolder() });
+  const parts = partsOf(rows, { dataDir: makeFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const row = rows.rows.get(A.owner) ?? assert.fail('no data key');
   rows.rows.set(B.owner, { ...row, owner: B.owner });
@@ -90,7 +90,7 @@ test('does not open a wrapped data key that was moved to another application', a
 
 test('a data key that is destroyed while its row is being read is not cached', async () => {
   const rows = memoryRows();
-  const parts = partsOf(rows, { dataDir: aFolder() });
+  const parts = partsOf(rows, { dataDir: makeFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const vault = await Vault.open(parts);
   const held = Promise.withResolvers<void>();
@@ -100,16 +100,16 @@ test('a data key that is destroyed while its row is being read is not cached', a
     await held.promise;
     return row;
   };
-  const opening = vault.open(A, sealed);
+  const openPromise = vault.open(A, sealed);
   await vault.destroy(A.owner);
   held.resolve();
-  assert.equal(text(await opening), 'a secret');
+  assert.equal(text(await openPromise), 'a secret');
   await assert.rejects(vault.open(A, sealed));
 });
 
 test('a data key that is read while its row is being removed is not cached', async () => {
   const rows = memoryRows();
-  const parts = partsOf(rows, { dataDir: aFolder() });
+  const parts = partsOf(rows, { dataDir: makeFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const vault = await Vault.open(parts);
   const held = Promise.withResolvers<void>();
@@ -118,15 +118,15 @@ test('a data key that is read while its row is being removed is not cached', asy
     await held.promise;
     await remove(owner);
   };
-  const destroying = vault.destroy(A.owner);
+  const destroyPromise = vault.destroy(A.owner);
   assert.equal(text(await vault.open(A, sealed)), 'a secret');
   held.resolve();
-  await destroying;
+  await destroyPromise;
   await assert.rejects(vault.open(A, sealed));
 });
 
 test('stores the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
-  const dataDir = aFolder();
+  const dataDir = makeFolder();
   const parts = partsOf(memoryRows(), { dataDir });
   await Vault.open(parts);
   const file = join(dataDir, 'master-key');
@@ -143,7 +143,7 @@ test('stores the master key in a file that only its owner can read, and refuses 
 });
 
 test('processes that start at the same time use the same master key', async () => {
-  const dataDir = aFolder();
+  const dataDir = makeFolder();
   const rows = memoryRows();
   const vaults = await Promise.all([0, 1, 2, 3].map(() => Vault.open(partsOf(rows, { dataDir }))));
   const sealed = await vaults[0]?.seal(A, Buffer.from('a secret'));
@@ -153,53 +153,53 @@ test('processes that start at the same time use the same master key', async () =
 });
 
 test('a rotation replaces the master key in the file and in every row, even while a server is running', async () => {
-  const dataDir = aFolder();
+  const dataDir = makeFolder();
   const rows = memoryRows();
-  const running = await Vault.open(partsOf(rows, { dataDir }));
-  const sealed = await running.seal(A, Buffer.from('a secret'));
-  const before = readFileSync(join(dataDir, 'master-key'), 'utf8');
-  const masters = () => new Set([...rows.rows.values()].map(({ master }) => master));
-  const [former = ''] = masters();
+  const runningVault = await Vault.open(partsOf(rows, { dataDir }));
+  const sealed = await runningVault.seal(A, Buffer.from('a secret'));
+  const fileBefore = readFileSync(join(dataDir, 'master-key'), 'utf8');
+  const masterIds = () => new Set([...rows.rows.values()].map(({ master }) => master));
+  const [former = ''] = masterIds();
   assert.deepEqual(await rotateMasterKey(partsOf(rows, { dataDir })), { rewrappedCount: 2 });
-  assert.equal(masters().size, 1);
-  assert.ok(!masters().has(former));
+  assert.equal(masterIds().size, 1);
+  assert.ok(!masterIds().has(former));
   const now = readFileSync(join(dataDir, 'master-key'), 'utf8');
   assert.match(now, /^[0-9a-f]{64}\n$/);
-  assert.notEqual(now, before);
+  assert.notEqual(now, fileBefore);
   assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
-  assert.equal(text(await running.open(A, sealed)), 'a secret');
+  assert.equal(text(await runningVault.open(A, sealed)), 'a secret');
   // The running server has not read the new master key yet, and must not wrap data keys with the old one.
-  const another = await running.seal(B, Buffer.from('another'));
-  assert.equal(masters().size, 1);
+  const secondSealed = await runningVault.seal(B, Buffer.from('another'));
+  assert.equal(masterIds().size, 1);
   const next = await Vault.open(partsOf(rows, { dataDir }));
   assert.equal(text(await next.open(A, sealed)), 'a secret');
-  assert.equal(text(await next.open(B, another)), 'another');
+  assert.equal(text(await next.open(B, secondSealed)), 'another');
 });
 
 test('a rotation that is interrupted before or after its commit leaves a usable key', async () => {
-  const dataDir = aFolder();
+  const dataDir = makeFolder();
   const rows = memoryRows();
   const sealed = await (await Vault.open(partsOf(rows, { dataDir }))).seal(A, Buffer.from('a secret'));
-  const opens = async () => text(await (await Vault.open(partsOf(rows, { dataDir }))).open(A, sealed));
-  const lines = () => readFileSync(join(dataDir, 'master-key'), 'utf8').trim().split('\n').length;
+  const openValue = async () => text(await (await Vault.open(partsOf(rows, { dataDir }))).open(A, sealed));
+  const countLines = () => readFileSync(join(dataDir, 'master-key'), 'utf8').trim().split('\n').length;
   rows.failing = true;
   await assert.rejects(rotateMasterKey(partsOf(rows, { dataDir })), /killed/);
   rows.failing = false;
-  assert.equal(lines(), 2);
-  assert.equal(await opens(), 'a secret');
-  assert.equal(lines(), 1, 'the key that wraps no row is removed');
+  assert.equal(countLines(), 2);
+  assert.equal(await openValue(), 'a secret');
+  assert.equal(countLines(), 1, 'the key that wraps no row is removed');
   const parts = partsOf(rows, { dataDir });
   const masterKeys = masterKeySource({ dataDir });
   masterKeys.keepOnly = () => Promise.reject(new Error('killed after the commit'));
   await assert.rejects(rotateMasterKey({ ...parts, masterKeys }), /killed after/);
-  assert.equal(lines(), 2);
-  assert.equal(await opens(), 'a secret');
-  assert.equal(lines(), 1);
-  assert.equal(await opens(), 'a secret');
+  assert.equal(countLines(), 2);
+  assert.equal(await openValue(), 'a secret');
+  assert.equal(countLines(), 1);
+  assert.equal(await openValue(), 'a secret');
 });
 
 test('a rotation removes key files of a killed process, but no copies that the operator made', async () => {
-  const dataDir = aFolder();
+  const dataDir = makeFolder();
   const rows = memoryRows();
   await Vault.open(partsOf(rows, { dataDir }));
   const former = readFileSync(join(dataDir, 'master-key'));
@@ -210,17 +210,19 @@ test('a rotation removes key files of a killed process, but no copies that the o
 });
 
 const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
-const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
+const suppliedOrigin = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
 
 test('a supplied master key is rotated if the new key is listed before the current key', async () => {
   const rows = memoryRows();
-  const sealed = await (await Vault.open(partsOf(rows, given(KEYS[0])))).seal(A, Buffer.from('a secret'));
-  await assert.rejects(Vault.open(partsOf(rows, given(KEYS[1]))), error => isFault(error, 'master_key_wrong'));
-  await assert.rejects(rotateMasterKey(partsOf(rows, given(KEYS[0]))), error => isFault(error, 'master_key_unchanged'));
-  const both = partsOf(rows, given(KEYS[1], KEYS[0]));
+  const sealed = await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[0])))).seal(A, Buffer.from('a secret'));
+  await assert.rejects(Vault.open(partsOf(rows, suppliedOrigin(KEYS[1]))), error => isFault(error, 'master_key_wrong'));
+  await assert.rejects(rotateMasterKey(partsOf(rows, suppliedOrigin(KEYS[0]))), error =>
+    isFault(error, 'master_key_unchanged'),
+  );
+  const both = partsOf(rows, suppliedOrigin(KEYS[1], KEYS[0]));
   assert.equal(text(await (await Vault.open(both)).open(A, sealed)), 'a secret');
   await rotateMasterKey(both);
-  assert.equal(text(await (await Vault.open(partsOf(rows, given(KEYS[1])))).open(A, sealed)), 'a secret');
+  assert.equal(text(await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[1])))).open(A, sealed)), 'a secret');
 });
 
 test('reads the master key from a command, and shows neither the output nor the environment of the command in an error', async () => {
@@ -238,7 +240,7 @@ test('reads the master key from a command, and shows neither the output nor the 
 
 test('opening a value of an owner without a data key fails, and creates no key', async () => {
   const rows = memoryRows();
-  const vault = await Vault.open(partsOf(rows, { dataDir: aFolder() }));
+  const vault = await Vault.open(partsOf(rows, { dataDir: makeFolder() }));
   const sealed = await vault.seal(A, Buffer.from('a secret'));
   await vault.destroy(A.owner);
   await assert.rejects(vault.open(A, sealed), { message: `there is no data key for ${A.owner}` });

@@ -146,14 +146,14 @@ export class Vault {
  * Replaces the master key in use. Even if the process is killed during the change, all data keys can still be opened.
  */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrappedCount: number }> {
-  let rewrapped = 0;
+  let rewrappedCount = 0;
   await rows.change(async existingRows => {
     const installationRow = existingRows.find(({ owner }) => owner === INSTALLATION);
     if (!installationRow)
       throw new Error('the vault has no data key for the installation; start the server once, which creates the key');
     const mastersById = byId(await masterKeys.read({ isFirst: false }));
     const nextMasterKey = await masterKeys.next(installationRow.master);
-    rewrapped = existingRows.length;
+    rewrappedCount = existingRows.length;
     return existingRows.map(row => {
       const master = mastersById.get(row.master);
       if (!master)
@@ -165,13 +165,13 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
   });
   // The old key is needed until the rows are durable.
   await forgetUnusedMasterKeys({ rows, masterKeys });
-  return { rewrappedCount: rewrapped };
+  return { rewrappedCount };
 }
 
 /** Removes the master keys that no row uses, including keys that an interrupted change has left behind. */
 const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
-  rows.change(async existing => {
-    await masterKeys.keepOnly(new Set(existing.map(({ master }) => master)));
+  rows.change(async existingRows => {
+    await masterKeys.keepOnly(new Set(existingRows.map(({ master }) => master)));
     return [];
   });
 

@@ -12,7 +12,7 @@ const browser = {
   extensions: { folderOf: () => undefined, loadedIds: async () => [] },
 } as unknown as Browser;
 
-function openPolicy(held: boolean, isMasked = false): Policy {
+function createPolicy(held: boolean, isMasked = false): Policy {
   const lease = {
     control: {
       ...{ handoffId: 'h' as HandoffId, wasRequested: false, isMasked, allowedOrigins: undefined },
@@ -26,8 +26,8 @@ function openPolicy(held: boolean, isMasked = false): Policy {
   });
 }
 
-function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
-  const policy = openPolicy(held);
+function createJudge(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
+  const policy = createPolicy(held);
   return async (method, params = {}) => policy.judge({ method, params, isForBrowser: false });
 }
 
@@ -82,14 +82,14 @@ const CASES: Array<[string, JsonObject, string]> = [
 ];
 
 test('passes commands about the page, and refuses commands that affect more than the page', async () => {
-  const judge = policyOf();
+  const judge = createJudge();
   for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
 });
 
 test('rewrites setAutoAttach to attach only to children of the page, without waiting for a debugger', async () => {
   const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
-  const verdict = await policyOf()('Target.setAutoAttach', asked);
+  const verdict = await createJudge()('Target.setAutoAttach', asked);
   assert.ok('rewrite' in verdict);
   const { filter, ...rest } = verdict.rewrite;
   assert.deepEqual(rest, { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
@@ -99,7 +99,7 @@ test('rewrites setAutoAttach to attach only to children of the page, without wai
 });
 
 test('responds directly to a command that clears an override that DevTools did not set', async () => {
-  const judge = policyOf();
+  const judge = createJudge();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
   for (const [method, params] of [
@@ -126,7 +126,7 @@ test('responds directly to a command that clears an override that DevTools did n
 });
 
 test('refuses input from DevTools while a viewer has control', async () => {
-  const judge = policyOf(true);
+  const judge = createJudge(true);
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });
   assert.equal(word(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
@@ -134,6 +134,6 @@ test('refuses input from DevTools while a viewer has control', async () => {
 
 test('drops the events of a page during a masked hand-off', () => {
   const told = Buffer.from(JSON.stringify({ method: 'Runtime.consoleAPICalled', params: {} }));
-  assert.equal(openPolicy(true, true).filterEvent?.(told), undefined);
-  assert.equal(openPolicy(true).filterEvent?.(told), told, 'nothing is masked');
+  assert.equal(createPolicy(true, true).filterEvent?.(told), undefined);
+  assert.equal(createPolicy(true).filterEvent?.(told), told, 'nothing is masked');
 });

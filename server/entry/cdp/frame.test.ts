@@ -9,7 +9,7 @@ const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000];
 const textOf = (length: number): string => 'ä'.repeat(length >> 1) + 'x'.repeat(length % 2);
 
 /** The messages that a client of the `ws` package receives when these bytes are written to its connection. */
-async function heard(bytes: Buffer, count: number): Promise<string[]> {
+async function receiveMessages(bytes: Buffer, count: number): Promise<string[]> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   server.on('connection', (_, request) => request.socket.write(bytes));
   await once(server, 'listening');
@@ -35,13 +35,13 @@ async function heard(bytes: Buffer, count: number): Promise<string[]> {
 
 test('a client receives messages of every length in order from one buffer of frames', async () => {
   const texts = LENGTHS.map(textOf);
-  assert.deepEqual(await heard(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
+  assert.deepEqual(await receiveMessages(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
 
 test('frameHead creates the header of a message that is written separately', async () => {
   const texts = LENGTHS.map(textOf);
   const parts = texts.flatMap(text => [frameHeader(Buffer.byteLength(text)), Buffer.from(text)]);
-  assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
+  assert.deepEqual(await receiveMessages(Buffer.concat(parts), texts.length), texts);
 });
 
 test('frameHead encodes a length of more than 32 bits in 64 bits', () => {

@@ -26,11 +26,11 @@ export class MaskedDialogs {
     const { method, params } = message;
     const channel = textAt(message, 'sessionId') ?? '';
     if (method === DIALOG_OPENING) {
-      this.#withheldEvents.set(channel, encoded(message, withoutText(params)));
+      this.#withheldEvents.set(channel, encode(message, withoutText(params)));
       return undefined;
     }
     if (this.#withheldEvents.delete(channel)) return undefined;
-    return encoded(message, { ...params, userInput: '' });
+    return encode(message, { ...params, userInput: '' });
   }
 
   /** Removes and returns the events of the dialogs that are still open. */
@@ -50,5 +50,4 @@ const withoutText = ({ url, frameId, type, hasBrowserHandler }: JsonObject): Jso
 /**
  * Replaces the parameters. `sessionId` stays the last member, as in Chromium's messages (engines/browser/messages.ts).
  */
-const encoded = (message: JsonObject, params: JsonObject): Buffer =>
-  Buffer.from(JSON.stringify({ ...message, params }));
+const encode = (message: JsonObject, params: JsonObject): Buffer => Buffer.from(JSON.stringify({ ...message, params }));

@@ -2,7 +2,7 @@
 // requests, so commands that read the bodies are refused even after the hand-off.
 
 /** Events whose first parameter is the request id. */
-const REQUEST_STARTED =
+const REQUEST_STARTED_PATTERN =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
 /** The same limit as in the log of the session. */
@@ -19,7 +19,7 @@ export class MaskedRequests {
 
   /** Must be called with each event of the hand-off. */
   observe(event: Buffer): void {
-    const id = REQUEST_STARTED.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
+    const id = REQUEST_STARTED_PATTERN.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;
     this.#ids.add(id);
     const [oldest] = this.#ids;

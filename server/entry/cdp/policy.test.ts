@@ -4,16 +4,16 @@ import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy } from './policy.ts';
 
-const DOWNLOADS = '/session/downloads';
-let contexts: string[] = [];
+const DOWNLOAD_FOLDER = '/session/downloads';
+let contextIds: string[] = [];
 const preparedContexts: string[] = [];
 let closeRequestCount = 0;
 const downloadCaptures: string[] = [];
 const browser = {
-  downloadFolder: DOWNLOADS,
+  downloadFolder: DOWNLOAD_FOLDER,
   uploadFolder: '/tmp/.uploads',
   captureDownloads: async () => void downloadCaptures.push('kept'),
-  contextIds: async () => contexts,
+  contextIds: async () => contextIds,
   prepareContext: async (id: string) => void preparedContexts.push(id),
   extensions: {
     folderOf: (path: string) => (path === '/session/extensions/own' ? path : undefined),
@@ -86,7 +86,7 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Target.createTarget', { url: '', newWindow: true }, 'pass'],
   ['Target.createTarget', { url: '', browserContextId: 'C' }, 'pass'],
   ['Target.createTarget', { url: '', newWindow: true, width: 300, height: 200 }, 'pass'],
-  ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/cv.pdf', `${DOWNLOADS}/a`] }, 'pass'],
+  ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/cv.pdf', `${DOWNLOAD_FOLDER}/a`] }, 'pass'],
   ['DOM.setFileInputFiles', { files: [] }, 'pass'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] }, 'refuse'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/ok', '/etc/passwd'] }, 'refuse'],
@@ -107,7 +107,7 @@ const CASES: Array<[string, JsonObject, string]> = [
 
 for (const [method, params, expected] of CASES)
   test(`returns the verdict ${expected} for ${method} ${JSON.stringify(params)}`, async () => {
-    assert.ok(policy.watched.has(method), 'the policy must watch this method');
+    assert.ok(policy.watchedMethods.has(method), 'the policy must watch this method');
     assert.equal(word(await judge(method, params)), expected);
   });
 
@@ -119,7 +119,7 @@ test('replaces the download path of the client with the session folder, and keep
     browserContextId: 'C',
   });
   assert.deepEqual(verdict, {
-    rewrite: { behavior: 'allowAndName', downloadPath: DOWNLOADS, eventsEnabled: true, browserContextId: 'C' },
+    rewrite: { behavior: 'allowAndName', downloadPath: DOWNLOAD_FOLDER, eventsEnabled: true, browserContextId: 'C' },
   });
 });
 
@@ -131,9 +131,9 @@ test('configures downloads in a new browser context before the client gets the i
 });
 
 test('refuses the fifty-first browser context', async () => {
-  contexts = Array.from({ length: 50 }, (_, index) => `c${index}`);
+  contextIds = Array.from({ length: 50 }, (_, index) => `c${index}`);
   assert.equal(word(await judge('Target.createBrowserContext')), 'refuse');
-  contexts = [];
+  contextIds = [];
 });
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
@@ -156,21 +156,21 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
     keepAlive: false,
     onCloseRequest: () => {},
   });
-  const files = ['/tmp/.uploads/a$&b.pdf', `${DOWNLOADS}/x`];
-  const attached = await unjailedPolicy.judge({
+  const files = ['/tmp/.uploads/a$&b.pdf', `${DOWNLOAD_FOLDER}/x`];
+  const attachVerdict = await unjailedPolicy.judge({
     method: 'DOM.setFileInputFiles',
     params: { nodeId: 3, files },
     isForBrowser: false,
   });
-  assert.deepEqual(attached, { rewrite: { nodeId: 3, files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } });
+  assert.deepEqual(attachVerdict, { rewrite: { nodeId: 3, files: [`${folder}/a$&b.pdf`, `${DOWNLOAD_FOLDER}/x`] } });
   const data = { items: [], files };
-  const dropped = await unjailedPolicy.judge({
+  const dropVerdict = await unjailedPolicy.judge({
     method: 'Input.dispatchDragEvent',
     params: { type: 'drop', data },
     isForBrowser: false,
   });
-  assert.deepEqual(dropped, {
-    rewrite: { type: 'drop', data: { items: [], files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } },
+  assert.deepEqual(dropVerdict, {
+    rewrite: { type: 'drop', data: { items: [], files: [`${folder}/a$&b.pdf`, `${DOWNLOAD_FOLDER}/x`] } },
   });
   const foreign = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
   assert.ok(
@@ -181,15 +181,15 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
 test('removes changes from a Fetch.continueRequest that is sent to the browser during an unmasked hand-off with allowed origins', () => {
   const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: false, expiresAt: new Date() };
   const change = { requestId: 'r', url: 'https://evil.example' };
-  const judged = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
+  const judgeChange = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
     const lease = { control: { ...control, allowedOrigins }, judgeInput: () => 'pass' } as never;
     const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
     const method = 'Fetch.continueRequest';
     return [isWatched?.(method), judge({ method, params: change, isForBrowser })];
   };
-  assert.deepEqual(judged(['https://a.example'], true), [true, { rewrite: { requestId: 'r' } }]);
-  assert.deepEqual(judged(['https://a.example'], false), [true, { pass: true }], 'a page asks before the guard');
-  assert.deepEqual(judged(undefined, true), [false, { pass: true }]);
+  assert.deepEqual(judgeChange(['https://a.example'], true), [true, { rewrite: { requestId: 'r' } }]);
+  assert.deepEqual(judgeChange(['https://a.example'], false), [true, { pass: true }], 'a page asks before the guard');
+  assert.deepEqual(judgeChange(undefined, true), [false, { pass: true }]);
 });
 
 test('refuses commands that read the body of a request from a masked hand-off, even after the hand-off', async () => {
@@ -203,11 +203,11 @@ test('refuses commands that read the body of a request from a masked hand-off, e
   };
   const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
   const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease: lease as never });
-  const begins = (requestId: string) =>
+  const beginRequest = (requestId: string) =>
     policy.filterEvent?.(Buffer.from(JSON.stringify({ method: 'Network.requestWillBeSent', params: { requestId } })));
-  assert.ok(begins('typed'));
+  assert.ok(beginRequest('typed'));
   lease.control = undefined;
-  assert.ok(begins('later'));
+  assert.ok(beginRequest('later'));
   for (const method of ['Network.getRequestPostData', 'Network.getResponseBody', 'Fetch.getResponseBody']) {
     assert.ok(policy.isWatched?.(method), method);
     const verdictOn = (requestId: string) => policy.judge({ method, params: { requestId }, isForBrowser: false });
@@ -226,40 +226,48 @@ test('prevents changes to requests and responses during a masked hand-off, and h
     allowedOrigins: undefined,
   };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
-  const masked = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
-  const judged = (method: string, params: JsonObject) => masked.judge({ method, params, isForBrowser: false });
+  const maskedPolicy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
+  const judge = (method: string, params: JsonObject) => maskedPolicy.judge({ method, params, isForBrowser: false });
   const change = { requestId: 'r', url: 'https://evil.example', responseCode: 307, responseHeaders: [], headers: [] };
   for (const method of ['Fetch.continueRequest', 'Fetch.continueResponse']) {
-    assert.ok(masked.isWatched?.(method));
-    assert.deepEqual(judged(method, change), { rewrite: { requestId: 'r' } });
+    assert.ok(maskedPolicy.isWatched?.(method));
+    assert.deepEqual(judge(method, change), { rewrite: { requestId: 'r' } });
   }
-  assert.deepEqual(judged('Fetch.fulfillRequest', change), { refuse: 'waits' });
-  const verdict = await judged('Target.getTargets', {});
+  assert.deepEqual(judge('Fetch.fulfillRequest', change), { refuse: 'waits' });
+  const verdict = await judge('Target.getTargets', {});
   assert.ok('onResponse' in verdict && verdict.onResponse);
   const response = await verdict.onResponse({ result: { targetInfos: [{ targetId: 't', title: 'typed' }] } });
   assert.deepEqual(response.result, { targetInfos: [{ targetId: 't', title: '' }] });
-  const event = (method: string, params: object) => {
-    const shown = masked.filterEvent?.(Buffer.from(JSON.stringify({ method, params })));
+  const filteredParams = (method: string, params: object) => {
+    const shown = maskedPolicy.filterEvent?.(Buffer.from(JSON.stringify({ method, params })));
     return shown && JSON.parse(shown.toString()).params;
   };
   const request = { url: 'https://a.example', headers: { authorization: 'typed' }, postData: 'typed' };
-  assert.deepEqual(event('Network.requestWillBeSent', { requestId: 'r', request }), {
+  assert.deepEqual(filteredParams('Network.requestWillBeSent', { requestId: 'r', request }), {
     requestId: 'r',
     request: { url: 'https://a.example', headers: {} },
   });
-  assert.deepEqual(event('Fetch.authRequired', { requestId: 'r', request }), {
+  assert.deepEqual(filteredParams('Fetch.authRequired', { requestId: 'r', request }), {
     requestId: 'r',
     request: { url: 'https://a.example', headers: {} },
   });
   const dialog = (text: string) => ({ url: 'https://a.example/', type: 'prompt', message: text, defaultPrompt: text });
-  assert.equal(event('Page.javascriptDialogOpening', dialog('typed')), undefined);
-  const withheldDialogs = masked.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
+  assert.equal(filteredParams('Page.javascriptDialogOpening', dialog('typed')), undefined);
+  const withheldDialogs = maskedPolicy.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
   assert.deepEqual(withheldDialogs, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
-  const closed = { result: true, userInput: 'typed' };
-  assert.deepEqual(event('Page.javascriptDialogClosed', closed), { result: true, userInput: '' }, 'one from before');
-  event('Page.javascriptDialogOpening', dialog('typed'));
-  assert.equal(event('Page.javascriptDialogClosed', closed), undefined, 'one that the client does not know');
-  assert.deepEqual(masked.takeWithheld?.(), []);
-  const hidden = ['Unknown.event', 'Network.responseReceivedExtraInfo', 'Network.unknown'];
-  for (const method of hidden) assert.equal(event(method, { message: 'typed' }), undefined, method);
+  const closedParams = { result: true, userInput: 'typed' };
+  assert.deepEqual(
+    filteredParams('Page.javascriptDialogClosed', closedParams),
+    { result: true, userInput: '' },
+    'one from before',
+  );
+  filteredParams('Page.javascriptDialogOpening', dialog('typed'));
+  assert.equal(
+    filteredParams('Page.javascriptDialogClosed', closedParams),
+    undefined,
+    'one that the client does not know',
+  );
+  assert.deepEqual(maskedPolicy.takeWithheld?.(), []);
+  const hiddenMethods = ['Unknown.event', 'Network.responseReceivedExtraInfo', 'Network.unknown'];
+  for (const method of hiddenMethods) assert.equal(filteredParams(method, { message: 'typed' }), undefined, method);
 });

@@ -104,7 +104,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
       EXTENSION_ID_COMMANDS.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
     ),
   };
-  const watched = new Set([...Object.keys(REFUSED_METHODS), ...Object.keys(rules)]);
+  const watchedMethods = new Set([...Object.keys(REFUSED_METHODS), ...Object.keys(rules)]);
   const maskedRequests = new MaskedRequests();
   const judgeByRules = ({ method, params, isForBrowser }: Command): Verdict | Promise<Verdict> => {
     const refusalReason = REFUSED_METHODS[method];
@@ -131,7 +131,14 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return isDialogEvent(event) ? dialogs.visiblePart(event) : shownEvent(event);
   };
   const takeWithheld = (): readonly Buffer[] => dialogs.take();
-  return { watched, isWatched, judge: decide, onEvent: message => traces.observe(message), filterEvent, takeWithheld };
+  return {
+    watchedMethods,
+    isWatched,
+    judge: decide,
+    onEvent: message => traces.observe(message),
+    filterEvent,
+    takeWithheld,
+  };
 }
 
 /** The verdict on a command that passes in a masked hand-off only after a change. */

@@ -73,7 +73,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    * be looking at the page.
    */
   readonly page?: string;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   /**
    * Returns the maximum length of a response to this method, in bytes. Absent for a client without such limits. See
    * `ClientListener` in engines/browser.
@@ -114,7 +114,7 @@ export class Relay implements AttachedClient {
     this.#lastByteMs = parts.clock.monotonicMs();
     this.#lastCommandMs = this.#lastByteMs;
     const owner = { application: parts.live.applicationId, session: parts.live.id };
-    this.#watchedBytes = parts.waiting.watch(owner, {
+    this.#watchedBytes = parts.waitingBytes.watch(owner, {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });

@@ -10,10 +10,10 @@ const TRACE = `${EVENTS}],"metadata":\n{"command_line":"chromium --secret"}}`;
 test('truncates a trace after its events, regardless of the chunk size', () => {
   for (let size = 1; size <= TRACE.length; size++) {
     const trace = new TraceText();
-    const whole = Buffer.from(TRACE);
+    const traceBytes = Buffer.from(TRACE);
     const pieces: Buffer[] = [];
-    for (let at = 0; at < whole.length; at += size)
-      pieces.push(trace.next(whole.subarray(at, at + size), at + size >= whole.length));
+    for (let at = 0; at < traceBytes.length; at += size)
+      pieces.push(trace.next(traceBytes.subarray(at, at + size), at + size >= traceBytes.length));
     assert.equal(Buffer.concat(pieces).toString(), `${EVENTS}]}`, `${size} bytes at once`);
   }
 });
@@ -48,7 +48,7 @@ test('truncates data from a trace but not from other streams, and refuses an off
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });
   streams.observe(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"7"},"sessionId":"x"}'));
-  const dataRead = async (verdict: Verdict): Promise<unknown> => {
+  const readData = async (verdict: Verdict): Promise<unknown> => {
     assert.ok('rewrite' in verdict && verdict.onResponse);
     assert.ok(Number(verdict.rewrite.size) <= 1024 ** 2);
     const { result } = await verdict.onResponse({ id: 1, result: { data: TRACE, base64Encoded: false, eof: true } });
@@ -56,10 +56,10 @@ test('truncates data from a trace but not from other streams, and refuses an off
   };
   const read = (params: JsonObject): Verdict => TraceStreams.of(browser).read(params);
   assert.equal(word(read({ handle: '7', offset: 60 })), 'refuse');
-  assert.equal(await dataRead(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
-  assert.equal(await dataRead(read({ handle: '8' })), TRACE);
+  assert.equal(await readData(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
+  assert.equal(await readData(read({ handle: '8' })), TRACE);
   const early = read({ handle: '9', offset: 60 });
   streams.observe(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
-  assert.equal(await dataRead(early), '', 'read before the trace was known');
-  assert.equal(await dataRead(read({ handle: '9' })), '');
+  assert.equal(await readData(early), '', 'read before the trace was known');
+  assert.equal(await readData(read({ handle: '9' })), '');
 });

@@ -92,7 +92,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
     head: Buffer,
   ) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   readonly readLongMessage: ReadLongMessage;
 }
 
@@ -236,7 +236,7 @@ export class CdpEntry {
     connection: Duplex,
     kind: ClientKind,
   ): Promise<void> {
-    const { waiting, readLongMessage, clock, log, endSession } = this.#parts;
+    const { waitingBytes, readLongMessage, clock, log, endSession } = this.#parts;
     const page = direct?.page;
     const relay = new Relay({
       live,
@@ -248,7 +248,7 @@ export class CdpEntry {
       ...(page === undefined
         ? { requestHandoff: (params: JsonObject) => this.#parts.requestHandoff(live, keyId, params) }
         : { page }),
-      waiting,
+      waitingBytes,
       readLongMessage,
       clock,
       log,

@@ -9,7 +9,7 @@ const SECOND_MS = 1_000;
 
 const never = (): boolean => false;
 
-function started(task: Partial<Task>, { did = { done: 0 }, isUnused = never, isQuiet = never } = {}) {
+function startTask(task: Partial<Task>, { did = { done: 0 }, isUnused = never, isQuiet = never } = {}) {
   const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused, isQuiet });
   let runs = 0;
@@ -30,25 +30,25 @@ function started(task: Partial<Task>, { did = { done: 0 }, isUnused = never, isQ
 }
 
 /** A task that has begun its first run, which lasts until `end` is called. Later runs take a second. */
-async function blocked() {
+async function startBlockedTask() {
   const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused: never, isQuiet: never });
-  const first = Promise.withResolvers<void>();
+  const firstRun = Promise.withResolvers<void>();
   const counts = { runs: 0, ended: 0, atOnce: 0 };
   const run = async () => {
     counts.runs++;
     counts.atOnce = Math.max(counts.atOnce, counts.runs - counts.ended);
-    await (counts.runs === 1 ? first.promise : clock.sleep(SECOND_MS));
+    await (counts.runs === 1 ? firstRun.promise : clock.sleep(SECOND_MS));
     counts.ended++;
     return { done: 0 };
   };
   tasks.start({ name: 'task', everyMs: 3_600 * SECOND_MS, run });
   await clock.advance(SECOND_MS);
-  return { clock, tasks, counts, end: first.resolve };
+  return { clock, tasks, counts, end: firstRun.resolve };
 }
 
 test('runs a task less often after a minute without work, and at the normal rate when there is work again', async () => {
-  const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
+  const { tasks, did, runsIn } = startTask({ restMs: 10 * SECOND_MS });
   assert.equal(await runsIn(59), 59);
   assert.equal(await runsIn(41), 5);
   did.done = 1;
@@ -61,7 +61,7 @@ test('runs a task less often after a minute without work, and at the normal rate
 });
 
 test('runs a resting task immediately when the task is prompted, and at the normal rate afterwards', async () => {
-  const { tasks, runsIn } = started({ restMs: 10 * SECOND_MS });
+  const { tasks, runsIn } = startTask({ restMs: 10 * SECOND_MS });
   await runsIn(105);
   tasks.prompt('task');
   assert.equal(await runsIn(1), 1, 'the run that is due in the same second is the one that was prompted');
@@ -71,13 +71,13 @@ test('runs a resting task immediately when the task is prompted, and at the norm
 
 test('runs a task at its rest interval while isAtRest returns true, but not a task without a rest interval', async () => {
   let isAtRest = true;
-  const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
-  assert.equal(await own.runsIn(30), 4, 'the first run is at once');
+  const taskWithRest = startTask({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
+  assert.equal(await taskWithRest.runsIn(30), 4, 'the first run is at once');
   isAtRest = false;
-  assert.equal(await own.runsIn(30), 30);
-  const restless = started({});
+  assert.equal(await taskWithRest.runsIn(30), 30);
+  const restless = startTask({});
   assert.equal(await restless.runsIn(120), 120);
-  for (const { tasks } of [own, restless]) await tasks.close();
+  for (const { tasks } of [taskWithRest, restless]) await tasks.close();
 });
 
 for (const [interval, condition, when] of [
@@ -85,8 +85,8 @@ for (const [interval, condition, when] of [
   ['quietMs', 'isQuiet', 'nothing is received, even if the process holds sessions'],
 ] as const)
   test(`runs a task with ${interval} less often while it finds nothing and ${when}`, async () => {
-    let isTrue = true;
-    const { tasks, did, runsIn } = started({ [interval]: 10 * SECOND_MS }, { [condition]: () => isTrue });
+    let isConditionMet = true;
+    const { tasks, did, runsIn } = startTask({ [interval]: 10 * SECOND_MS }, { [condition]: () => isConditionMet });
     assert.equal(await runsIn(60), 60, 'it may still find something');
     assert.equal(await runsIn(30), 3);
     did.done = 1;
@@ -95,7 +95,7 @@ for (const [interval, condition, when] of [
     did.done = 0;
     await runsIn(60);
     assert.equal(await runsIn(30), 3);
-    isTrue = false;
+    isConditionMet = false;
     assert.equal(await runsIn(30), 30);
     await tasks.close();
   });
@@ -116,7 +116,7 @@ test('spreads the runs of tasks at rest over their interval', async () => {
 });
 
 test('a task that is prompted several times while it runs is run once more, and never twice at the same time', async () => {
-  const { clock, tasks, counts, end } = await blocked();
+  const { clock, tasks, counts, end } = await startBlockedTask();
   for (let prompts = 0; prompts < 3; prompts++) tasks.prompt('task');
   await clock.advance(SECOND_MS);
   assert.deepEqual(counts, { runs: 1, ended: 0, atOnce: 1 });
@@ -130,7 +130,7 @@ test('a task that is prompted several times while it runs is run once more, and 
 });
 
 test('close waits for the current run, and a prompt that was made before close does not start another run', async () => {
-  const { clock, tasks, counts, end } = await blocked();
+  const { clock, tasks, counts, end } = await startBlockedTask();
   tasks.prompt('task');
   await clock.advance(SECOND_MS);
   const closed = tasks.close();

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { makeAuthority } from '../../../tests/harness/authority.ts';
-import { freePort } from '../../../tests/harness/free-port.ts';
+import { claimFreePort } from '../../../tests/harness/free-port.ts';
 import { listenForPeers } from './peer-listener.ts';
 
 const NAME = '127.0.0.1';
@@ -13,9 +13,9 @@ const NAME = '127.0.0.1';
 test('serves only over TLS, and presents a renewed certificate to new connections', async () => {
   const authority = makeAuthority('Hosts');
   const http = createServer((_, response) => response.end('served'));
-  const port = await freePort();
+  const port = await claimFreePort();
   const listener = await listenForPeers(http, { host: NAME, port }, authority.issue(NAME));
-  const shown = async (): Promise<string> => {
+  const readFingerprint = async (): Promise<string> => {
     const socket = connect({ host: NAME, port, ca: authority.pem });
     await once(socket, 'secureConnect');
     const { fingerprint256 } = socket.getPeerCertificate();
@@ -26,10 +26,10 @@ test('serves only over TLS, and presents a renewed certificate to new connection
     return fingerprint256;
   };
   try {
-    const first = await shown();
-    assert.equal(await shown(), first);
+    const firstFingerprint = await readFingerprint();
+    assert.equal(await readFingerprint(), firstFingerprint);
     listener.renew(authority.issue(NAME));
-    assert.notEqual(await shown(), first);
+    assert.notEqual(await readFingerprint(), firstFingerprint);
     await assert.rejects(once(get({ host: NAME, port }), 'response'), /socket hang up|ECONNRESET/);
   } finally {
     await listener.close();
@@ -37,12 +37,12 @@ test('serves only over TLS, and presents a renewed certificate to new connection
 });
 
 test('the error for an address in use names the setting of this listener', async () => {
-  const taken = createServer().listen(0, NAME);
-  await once(taken, 'listening');
-  const { port } = taken.address() as AddressInfo; // A listening TCP server has an AddressInfo.
+  const otherServer = createServer().listen(0, NAME);
+  await once(otherServer, 'listening');
+  const { port } = otherServer.address() as AddressInfo; // A listening TCP server has an AddressInfo.
   try {
     await assert.rejects(listenForPeers(createServer(), { host: NAME, port }, undefined), /is in use.*BERTH_PEER_URL/);
   } finally {
-    taken.close();
+    otherServer.close();
   }
 });

@@ -12,7 +12,7 @@ const file = (name: string, bytes: string): ServedFile => ({
   open: async () => ({ size: bytes.length, body: Readable.from([Buffer.from(bytes)]) }),
 });
 
-async function unpacked(bytes: Buffer): Promise<Record<string, string>> {
+async function unpack(bytes: Buffer): Promise<Record<string, string>> {
   const zip = await yauzl.fromBufferPromise(bytes);
   const found: Record<string, string> = {};
   for await (const entry of zip.eachEntry()) found[entry.fileName] = await text(await zip.openReadStreamPromise(entry));
@@ -32,7 +32,7 @@ describe('archiveOf', () => {
       file('a.txt', 'three'),
       file('.b', 'x'),
     ];
-    assert.deepEqual(await unpacked(await buffer(archiveOf(files))), {
+    assert.deepEqual(await unpack(await buffer(archiveOf(files))), {
       'a.txt': 'one',
       'a (1).txt': 'two',
       Grüße: '',

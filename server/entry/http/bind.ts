@@ -135,7 +135,7 @@ export interface BindParts {
   readonly consumerCookie: ConsumerCookie;
   readonly origins: ApplicationOrigins;
   readonly clock: Clock;
-  readonly incoming: IncomingFiles;
+  readonly incomingFiles: IncomingFiles;
   readonly toOwnerParts: ToOwnerParts;
   /**
    * Called before the body of an upload into a session is read. Returns whether the upload is allowed, and how large it
@@ -192,7 +192,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       const session: string | undefined = maxBytes === undefined ? Object(requestInput.params).id : undefined;
       const mayBeRepeat = request.headers['idempotency-key'] !== undefined;
       const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
-      return parts.incoming.receive(
+      return parts.incomingFiles.receive(
         request,
         owner,
         () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session, mayBeRepeat)),

@@ -17,10 +17,10 @@ export interface CompatParts {
   readonly sessions: Sessions;
   readonly applications: Pick<Applications, 'ofAgent'>;
   readonly limits: Pick<Limits, 'effective'>;
-  readonly offered: OfferedChoices;
+  readonly offeredChoices: OfferedChoices;
 }
 
-export const compatHandlers = ({ sessions, applications, limits, offered }: CompatParts) => ({
+export const compatHandlers = ({ sessions, applications, limits, offeredChoices }: CompatParts) => ({
   listProjects: async ({ caller }: HandlerInput<'listProjects'>): Promise<HttpResponse> =>
     jsonResponse([await projectOf(caller, applications, limits)]),
 
@@ -37,7 +37,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
   startSession: async ({ caller, body, warnings, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
     if (body.browserbaseSessionID !== undefined)
       return startedResponse((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
-    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
+    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offeredChoices, mount: 'compat' });
     // Warnings about Stagehand's own fields are left out, because these fields are not fields of a session.
     const createWarnings = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
     const createdSession = await sessions.create(

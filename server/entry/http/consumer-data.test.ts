@@ -8,26 +8,26 @@ import { zipOf } from './consumer-data.ts';
 
 /** More bytes than a stream buffers. They cannot be compressed, so that the archive is blocked after each file. */
 const FILE_BYTES = 200_000;
-const WAITS = 4;
+const WAIT_COUNT = 4;
 
 const file = (name: string): ExportedFile => ({ name, text: randomBytes(FILE_BYTES).toString('base64') });
 
 test('an export that the caller reads slowly adds no listeners to its stream while it waits', async () => {
-  const counts: number[] = [];
+  const listenerCounts: number[] = [];
   const readAll = (): void => {
     while (archive.read() !== null);
   };
   async function* files(): AsyncGenerator<ExportedFile> {
     yield file('first');
-    for (let count = 0; count < WAITS; count += 1) {
+    for (let count = 0; count < WAIT_COUNT; count += 1) {
       await eventually('the archive to be blocked', () => archive.writableNeedDrain, Boolean, undefined, 1);
-      counts.push(archive.listenerCount('close'));
+      listenerCounts.push(archive.listenerCount('close'));
       setImmediate(readAll); // Runs after the export has begun to wait for the blocked archive.
       yield file(String(count));
     }
   }
   const archive = zipOf(files());
-  await eventually('all waits', () => counts.length === WAITS, Boolean, undefined, 1);
+  await eventually('all waits', () => listenerCounts.length === WAIT_COUNT, Boolean, undefined, 1);
   await buffer(archive);
-  assert.deepEqual(counts, new Array<number>(WAITS).fill(counts[0] ?? 0));
+  assert.deepEqual(listenerCounts, new Array<number>(WAIT_COUNT).fill(listenerCounts[0] ?? 0));
 });

@@ -20,7 +20,7 @@ export interface ConsumerParts {
 }
 
 export const consumerHandlers = (
-  { signIns, hosted, sessions, ownConsumer, profiles, upstream, linker }: ConsumerServices,
+  { signIns, hostedSignIns, sessions, ownConsumer, profiles, upstream, linker }: ConsumerServices,
   { actions }: ConsumerParts,
   cookie: ConsumerCookie,
 ) => ({
@@ -58,23 +58,23 @@ export const consumerHandlers = (
   },
 
   describeHostedSignIn: async ({ params, body }: HandlerInput<'describeHostedSignIn'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.describe(pageOf(params, body))),
+    jsonResponse(await hostedSignIns.describe(pageOf(params, body))),
 
   signInHostedWithPassword: async ({
     params,
     body,
     source,
   }: HandlerInput<'signInHostedWithPassword'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.withPassword(pageOf(params, body), body, source)),
+    jsonResponse(await hostedSignIns.withPassword(pageOf(params, body), body, source)),
 
   sendHostedCode: async ({ params, body, source }: HandlerInput<'sendHostedCode'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.sendCode(pageOf(params, body), body, source)),
+    jsonResponse(await hostedSignIns.sendCode(pageOf(params, body), body, source)),
 
   registerHosted: async ({ params, body, source }: HandlerInput<'registerHosted'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.register(pageOf(params, body), body, source)),
+    jsonResponse(await hostedSignIns.register(pageOf(params, body), body, source)),
 
   verifyHostedCode: async ({ params, body, source }: HandlerInput<'verifyHostedCode'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.verify(pageOf(params, body), body, source)),
+    jsonResponse(await hostedSignIns.verify(pageOf(params, body), body, source)),
 
   requestHostedPasskey: async ({
     params,
@@ -82,7 +82,7 @@ export const consumerHandlers = (
     origin,
     source,
   }: HandlerInput<'requestHostedPasskey'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.passkeyOptions(pageOf(params, body), origin, source)),
+    jsonResponse(await hostedSignIns.passkeyOptions(pageOf(params, body), origin, source)),
 
   signInHostedWithPasskey: async ({
     params,
@@ -90,7 +90,7 @@ export const consumerHandlers = (
     origin,
     source,
   }: HandlerInput<'signInHostedWithPasskey'>): Promise<HttpResponse> =>
-    jsonResponse(await hosted.withPasskey(pageOf(params, body), body, origin, source)),
+    jsonResponse(await hostedSignIns.withPasskey(pageOf(params, body), body, origin, source)),
 
   readConsumerProfile: async ({ caller }: HandlerInput<'readConsumerProfile'>): Promise<HttpResponse> =>
     jsonResponse(await profiles.read(caller)),

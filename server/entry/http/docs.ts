@@ -14,14 +14,14 @@ const SITE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** For people whose browser requests a page that does not exist. Programs get the error body. */
-const NOT_FOUND = '404.html';
+const NOT_FOUND_PAGE = '404.html';
 
 export function serveDocs(app: FastifyInstance, version: string, siteFiles: WebFiles | undefined): void {
   serveSite(app, siteFiles);
-  const yaml = memoized(() => readFileSync(OPENAPI_YAML, 'utf8'));
+  const yaml = memoize(() => readFileSync(OPENAPI_YAML, 'utf8'));
   for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
     serveText(app, url, 'application/yaml; charset=utf-8', yaml);
-  const json = memoized(() => JSON.stringify(openApiDocument(version)));
+  const json = memoize(() => JSON.stringify(openApiDocument(version)));
   serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
 }
 
@@ -33,8 +33,8 @@ function serveSite(app: FastifyInstance, siteFiles: WebFiles | undefined): void 
       const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
       const filePath = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => siteFiles.has(one));
       reply.header('content-security-policy', SITE_POLICY);
-      if (filePath === undefined && siteFiles.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
-        return siteFiles.send(NOT_FOUND, request, reply.code(404), false);
+      if (filePath === undefined && siteFiles.has(NOT_FOUND_PAGE) && request.headers.accept?.includes('text/html'))
+        return siteFiles.send(NOT_FOUND_PAGE, request, reply.code(404), false);
       if (filePath === undefined)
         throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
       return siteFiles.send(filePath, request, reply, path.startsWith('assets/'));
@@ -47,7 +47,7 @@ interface Text {
 }
 
 /** Creates the text on its first request, because most servers never receive one. */
-function memoized(build: () => string): () => Text {
+function memoize(build: () => string): () => Text {
   let memo: Text | undefined;
   return () => {
     if (memo === undefined) {

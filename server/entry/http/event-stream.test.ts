@@ -17,9 +17,9 @@ const EVENT: SessionEvent = {
   actor: { kind: 'service' },
   detail: { note: 'two\nlines' },
 };
-const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(EVENT)}\n\n`;
+const EVENT_TEXT = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(EVENT)}\n\n`;
 
-const toStreamed = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
+const toStreamedItem = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
 /** A clock that moves only when the test advances it. */
 class StillClock implements Clock {
@@ -63,7 +63,7 @@ class StillClock implements Clock {
 class Source {
   readonly #batches: Array<readonly SessionEvent[] | 'end'> = [];
   #more = Promise.withResolvers<void>();
-  asked = 0;
+  pullCount = 0;
   returned = false;
 
   give(batch: readonly SessionEvent[] | 'end'): void {
@@ -75,7 +75,7 @@ class Source {
     try {
       yield [];
       for (;;) {
-        this.asked++;
+        this.pullCount++;
         const batch = this.#batches.shift();
         if (batch === 'end') return;
         if (batch) yield batch;
@@ -90,7 +90,7 @@ class Source {
   }
 }
 
-async function opened(checkCredential: () => Promise<unknown> = async () => {}) {
+async function openStream(checkCredential: () => Promise<unknown> = async () => {}) {
   const clock = new StillClock();
   const source = new Source();
   const laterItems = source.follow();
@@ -98,94 +98,102 @@ async function opened(checkCredential: () => Promise<unknown> = async () => {}) 
   const stream = eventStream({
     firstItems: [EVENT],
     laterBatches: laterItems,
-    toStreamedItem: toStreamed,
+    toStreamedItem,
     checkCredential,
     watchCredential: () => ({ close: () => {} }),
     clock,
     log: silentLog,
   });
-  const said: string[] = [];
-  return { clock, source, stream, said };
+  const receivedTexts: string[] = [];
+  return { clock, source, stream, said: receivedTexts };
 }
 
 /** Reads the stream as fast as possible. */
-function reading(stream: Readable, said: string[]): void {
-  stream.on('data', piece => void said.push(String(piece)));
+function readInto(stream: Readable, receivedTexts: string[]): void {
+  stream.on('data', piece => void receivedTexts.push(String(piece)));
   stream.on('error', () => {});
 }
 
-const waitUntilReceived = (said: string[], text: string) =>
-  pollUntil(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
+const waitUntilReceived = (receivedTexts: string[], text: string) =>
+  pollUntil(30_000, `${JSON.stringify(text)} to be said`, () => receivedTexts.join('').includes(text) || undefined);
 
 describe('eventStream', () => {
   it('sends stored events, then new events, and ends when its source ends', async () => {
-    const { source, stream, said } = await opened();
-    reading(stream, said);
+    const { source, stream, said: receivedTexts } = await openStream();
+    readInto(stream, receivedTexts);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
     source.give('end');
     await once(stream, 'end');
-    assert.equal(said.join(''), `retry: 2000\n\n${SHOWN}${SHOWN.replaceAll(EVENT.id, '0000000000000008')}`);
+    assert.equal(
+      receivedTexts.join(''),
+      `retry: 2000\n\n${EVENT_TEXT}${EVENT_TEXT.replaceAll(EVENT.id, '0000000000000008')}`,
+    );
   });
 
   it('sends a heartbeat after 15 seconds without events', async () => {
-    const { clock, source, stream, said } = await opened();
-    reading(stream, said);
-    await waitUntilReceived(said, SHOWN);
+    const { clock, source, stream, said: receivedTexts } = await openStream();
+    readInto(stream, receivedTexts);
+    await waitUntilReceived(receivedTexts, EVENT_TEXT);
     const look = async (ms: number): Promise<void> => {
       clock.move(ms);
-      const { asked } = source;
+      const { pullCount } = source;
       source.give([]);
-      await pollUntil(30_000, 'the next look', () => source.asked > asked || undefined);
+      await pollUntil(30_000, 'the next look', () => source.pullCount > pullCount || undefined);
     };
-    said.length = 0;
+    receivedTexts.length = 0;
     await look(14_999);
-    assert.deepEqual(said, []);
+    assert.deepEqual(receivedTexts, []);
     await look(1);
-    await waitUntilReceived(said, ': still here\n\n');
+    await waitUntilReceived(receivedTexts, ': still here\n\n');
     source.give('end');
     await once(stream, 'end');
-    assert.deepEqual(said, [': still here\n\n']);
+    assert.deepEqual(receivedTexts, [': still here\n\n']);
   });
 
   it('ends when the credential of its reader is revoked, even if more events are available', async () => {
-    const { clock, source, stream, said } = await opened(async () => {
+    const {
+      clock,
+      source,
+      stream,
+      said: receivedTexts,
+    } = await openStream(async () => {
       throw fault('invalid_credentials', 'revoked');
     });
-    reading(stream, said);
-    await waitUntilReceived(said, SHOWN);
+    readInto(stream, receivedTexts);
+    await waitUntilReceived(receivedTexts, EVENT_TEXT);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
-    await waitUntilReceived(said, '0000000000000008');
+    await waitUntilReceived(receivedTexts, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
     await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
-    assert.ok(!said.join('').includes('0000000000000009'));
+    assert.ok(!receivedTexts.join('').includes('0000000000000009'));
   });
 
   it('stops reading its source while the reader is slow, and closes the stream of a reader that stops reading', async () => {
-    const { clock, source, stream } = await opened();
-    const broken = once(stream, 'error').catch(error => error);
-    const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
-    for (let piece = 0; piece < 20; piece++) source.give([large]);
+    const { clock, source, stream } = await openStream();
+    const streamFailure = once(stream, 'error').catch(error => error);
+    const largeEvent = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
+    for (let piece = 0; piece < 20; piece++) source.give([largeEvent]);
     stream.read(0);
     await pollUntil(
       30_000,
       'the reading to stop',
       () => (stream.readableLength > 64 * 1024 && clock.sleeperCount > 0) || undefined,
     );
-    assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
+    assert.ok(source.pullCount < 5, `${source.pullCount} batches were asked for`);
     clock.move(29_999);
     assert.equal(stream.destroyed, false);
     clock.move(1);
     await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
-    assert.match(String((await broken)[0]), /stopped reading/);
+    assert.match(String((await streamFailure)[0]), /stopped reading/);
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
   it('releases its source and its timers when the reader disconnects', async () => {
-    const { clock, source, stream, said } = await opened();
-    reading(stream, said);
-    await waitUntilReceived(said, SHOWN);
+    const { clock, source, stream, said: receivedTexts } = await openStream();
+    readInto(stream, receivedTexts);
+    await waitUntilReceived(receivedTexts, EVENT_TEXT);
     stream.destroy();
     source.give('end'); // The request's abort signal ends the source in the same way.
     await once(stream, 'close');

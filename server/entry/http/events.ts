@@ -65,7 +65,7 @@ async function streamEvents(
     body: eventStream({
       firstItems: firstBatch.value,
       laterBatches: laterItems,
-      toStreamedItem: toStreamed,
+      toStreamedItem,
       checkCredential,
       watchCredential,
       clock,
@@ -77,7 +77,7 @@ async function streamEvents(
   };
 }
 
-const toStreamed = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
+const toStreamedItem = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
 function readLastEventId(id: string | undefined): { after?: string } {
   if (!id) return {};

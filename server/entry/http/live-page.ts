@@ -24,7 +24,7 @@ const POLICY = [
 export interface LivePageParts {
   readonly live: Pick<LiveView, 'resolveUploader'>;
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
-  readonly incoming: IncomingFiles;
+  readonly incomingFiles: IncomingFiles;
   readonly forwarding: Forwarding;
 }
 
@@ -48,7 +48,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const liveSession = await parts.live.resolveUploader(String(token), String(id));
     const sender = { applicationId: liveSession.applicationId };
-    return parts.incoming.receive(
+    return parts.incomingFiles.receive(
       request,
       { application: liveSession.applicationId, session: liveSession.id },
       () => parts.uploads.allow(sender, liveSession.id),

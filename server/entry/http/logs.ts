@@ -74,7 +74,7 @@ async function streamLogs(
     body: eventStream({
       firstItems: firstBatch.value,
       laterBatches: laterItems,
-      toStreamedItem: toStreamed,
+      toStreamedItem,
       checkCredential,
       watchCredential,
       clock,
@@ -86,7 +86,7 @@ async function streamLogs(
   };
 }
 
-const toStreamed = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
+const toStreamedItem = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
 
 const filterOf = ({ after, type, pageId, from, to }: LogQuery): LogQuery => ({
   ...(after === undefined ? {} : { after }),

@@ -43,9 +43,9 @@ interface UploadResult {
 async function send(body: FormData | string | Buffer, contentType?: string): Promise<UploadResult> {
   const headers = contentType ? { 'content-type': contentType } : {};
   const response = await fetch(url, { method: 'POST', headers, body });
-  const said: UploadResult = Object(await response.json());
+  const result: UploadResult = Object(await response.json());
   assert.deepEqual(readdirSync(folder), [], 'the temporary file is deleted');
-  return said;
+  return result;
 }
 
 function form(...parts: ReadonlyArray<readonly [name: string, value: string | Blob, fileName?: string]>): FormData {
@@ -60,8 +60,8 @@ const raw = (...lines: readonly string[]) => [lines.join('\r\n'), 'multipart/for
 const HEAD = 'Content-Disposition: form-data; name="file"; filename="a.txt"';
 
 test('receives one file with its name, size and digest', async () => {
-  const said = await send(form(['file', new Blob(['hello']), 'Grüße ☂.txt']));
-  assert.deepEqual(said, {
+  const result = await send(form(['file', new Blob(['hello']), 'Grüße ☂.txt']));
+  assert.deepEqual(result, {
     fileName: 'Grüße ☂.txt',
     size: 5,
     checksum: createHash('sha256').update('hello').digest('hex'),
@@ -101,29 +101,29 @@ test('refuses a body that is not multipart or ends early', async () => {
 
 test('reuses the connection after a refused upload', async t => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  let connections = 0;
+  let connectionCount = 0;
   const onConnection = (): void => {
-    connections += 1;
+    connectionCount += 1;
   };
   app.server.on('connection', onConnection);
   t.after(() => {
     agent.destroy();
     app.server.off('connection', onConnection);
   });
-  const chunked = { 'transfer-encoding': 'chunked' };
-  const uploads = [
+  const chunkedHeaders = { 'transfer-encoding': 'chunked' };
+  const uploadCases = [
     ['file', 20 * MAX, {}, 'payload_too_large'],
-    ['file', 20 * MAX, chunked, 'payload_too_large'],
-    ['other', 20 * MAX, chunked, 'missing_file'],
+    ['file', 20 * MAX, chunkedHeaders, 'payload_too_large'],
+    ['other', 20 * MAX, chunkedHeaders, 'missing_file'],
     ['other', 1, {}, 'missing_file'],
   ] as const;
-  for (const [name, size, framing, refused] of uploads) {
+  for (const [name, size, framing, refused] of uploadCases) {
     const [body, contentType] = raw('--b', HEAD.replace('file', name), '', 'x'.repeat(size), '--b--', '');
     const headers = { 'content-type': contentType, ...framing };
     const upload = request(url, { agent, method: 'POST', headers, signal: AbortSignal.timeout(WAIT_MS) }).end(body);
     const [response] = await once(upload, 'response');
-    const said: UploadResult = Object(await json(response));
-    assert.equal(said.refused, refused);
+    const result: UploadResult = Object(await json(response));
+    assert.equal(result.refused, refused);
   }
-  assert.equal(connections, 1);
+  assert.equal(connectionCount, 1);
 });

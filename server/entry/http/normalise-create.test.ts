@@ -5,12 +5,12 @@ import type { CreateSession } from '../../../contract/sessions.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
 import { normaliseCreate, type PlacementChoices } from './normalise-create.ts';
 
-const NATIVE: PlacementChoices = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
-const COMPAT: PlacementChoices = { ...NATIVE, mount: 'compat' };
+const NATIVE_CHOICES: PlacementChoices = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
+const COMPAT_CHOICES: PlacementChoices = { ...NATIVE_CHOICES, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = {
+const DEFAULT_REQUEST = {
   keepAlive: false,
   userMetadata: {},
   settings: { engine: 'chromium' },
@@ -18,15 +18,23 @@ const PLAIN = {
   warnings: [],
 };
 
-test('returns the defaults for an empty body', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
+test('returns the defaults for an empty body', () =>
+  assert.deepEqual(normaliseCreate({}, NATIVE_CHOICES), DEFAULT_REQUEST));
 
 test('keeps the fields that the caller specified', () =>
   assert.deepEqual(
     normaliseCreate(
       { projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
-      NATIVE,
+      NATIVE_CHOICES,
     ),
-    { ...PLAIN, projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
+    {
+      ...DEFAULT_REQUEST,
+      projectId: ID,
+      timeout: 900,
+      keepAlive: true,
+      region: 'cellar',
+      userMetadata: { a: { b: 1 } },
+    },
   ));
 
 const FINE: ReadonlyArray<readonly [string, CreateSession]> = [
@@ -41,18 +49,18 @@ const FINE: ReadonlyArray<readonly [string, CreateSession]> = [
   ['equal values after defaults', { viewport: { width: 1280 }, browserSettings: { viewport: { height: 720 } } }],
 ];
 for (const [name, body] of FINE)
-  test(`accepts ${name} without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE).warnings, []));
+  test(`accepts ${name} without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE_CHOICES).warnings, []));
 
-const UNAVAILABLE: ReadonlyArray<readonly [string, CreateSession]> = [
+const UNAVAILABLE_FIELDS: ReadonlyArray<readonly [string, CreateSession]> = [
   ['browserSettings.verified', { browserSettings: { verified: true, os: 'mac' } }],
   ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
 ];
-for (const [field, body] of UNAVAILABLE)
+for (const [field, body] of UNAVAILABLE_FIELDS)
   test(`refuses ${JSON.stringify(body)} as unavailable`, () =>
-    assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
+    assert.equal(refusal(body, NATIVE_CHOICES, 'feature_unavailable').details?.field, field));
 
 test('ignores unavailable settings with a warning on the compatibility mount', () => {
-  const request = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
+  const request = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT_CHOICES);
   assert.deepEqual(
     request.warnings.map(({ code, path }) => [code, path]),
     [
@@ -82,15 +90,15 @@ const CONFLICTS: ReadonlyArray<readonly [readonly string[], CreateSession]> = [
 ];
 for (const [paths, body] of CONFLICTS)
   test(`refuses different values of ${paths.join(' and ')}`, () =>
-    assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
+    assert.deepEqual(refusal(body, NATIVE_CHOICES, 'conflicting_fields').details?.paths, paths));
 
-const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
+const WARNED_SETTINGS: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
   ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
 ];
-for (const [code, name, browserSettings] of WARNED)
+for (const [code, name, browserSettings] of WARNED_SETTINGS)
   test(`returns the warning ${code} for ${name}`, () => {
-    const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE).warnings;
+    const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE_CHOICES).warnings;
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
@@ -102,7 +110,7 @@ test('returns the settings that watchers check separately, and removes empty lis
       proxySettings: { caCertificates: [OTHER_ID, OTHER_ID] },
       browserSettings: { extensionIds: [ID, OTHER_ID], allowedDomains: [], networkPolicy, context: { id: ID } },
     },
-    NATIVE,
+    NATIVE_CHOICES,
   );
   assert.deepEqual(settings, { engine: 'chromium' });
   assert.deepEqual(watcherSettings, {
@@ -124,7 +132,7 @@ test('returns no warning for settings that take effect', () => {
     ignoreCertificateErrors: true,
     enablePdfViewer: true,
   };
-  assert.deepEqual(normaliseCreate({ browserSettings }, NATIVE).warnings, []);
+  assert.deepEqual(normaliseCreate({ browserSettings }, NATIVE_CHOICES).warnings, []);
 });
 
 for (const [name, browserSettings] of [
@@ -132,18 +140,18 @@ for (const [name, browserSettings] of [
   ['locale', { locale: 'x' }],
 ] as const)
   test(`refuses an unknown ${name}, and reports the field`, () => {
-    const { details } = refusal({ browserSettings }, NATIVE, 'invalid_request');
+    const { details } = refusal({ browserSettings }, NATIVE_CHOICES, 'invalid_request');
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
 test('merges a top-level alias into browserSettings', () =>
-  assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
+  assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE_CHOICES).settings, {
     engine: 'chromium',
     viewport: { width: 360, height: 800 },
   }));
 
 test('accepts a region name that only official clients use, and returns a warning', () => {
-  const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE);
+  const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE_CHOICES);
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
@@ -164,7 +172,7 @@ const BAD: ReadonlyArray<readonly [string, CreateSession]> = [
 ];
 for (const [path, body] of BAD)
   test(`refuses ${JSON.stringify(body).slice(0, 60)}, and reports ${path}`, () => {
-    const { details } = refusal(body, NATIVE, 'invalid_request');
+    const { details } = refusal(body, NATIVE_CHOICES, 'invalid_request');
     assert.deepEqual(
       Object(details).issues.map((issue: { path: string }) => issue.path),
       [path],
@@ -172,7 +180,7 @@ for (const [path, body] of BAD)
   });
 
 test('accepts 512 characters of metadata', () =>
-  assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE)));
+  assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE_CHOICES)));
 
 function refusal(body: CreateSession, where: PlacementChoices, code: string): Fault {
   try {

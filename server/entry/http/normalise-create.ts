@@ -28,8 +28,8 @@ export interface PlacementChoices extends OfferedChoices {
 }
 
 export function normaliseCreate(body: CreateSession, choices: PlacementChoices): SessionRequest {
-  const merged = mergeAliases(body);
-  const settings = { ...merged, engine: chooseEngine(merged.engine, choices.engines) };
+  const mergedSettings = mergeAliases(body);
+  const settings = { ...mergedSettings, engine: chooseEngine(mergedSettings.engine, choices.engines) };
   refuseOsWithoutVerified(settings);
   refuseUnknownLocale(settings);
   const region = chooseRegion(body.region, choices.regions);

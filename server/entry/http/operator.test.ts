@@ -6,45 +6,45 @@ import { type OperatorListener, type OperatorParts, openOperator } from './opera
 
 const metrics = new Registry();
 new Counter({ name: 'told_total', help: 'Told.', registers: [metrics] }).inc();
-const opened: OperatorListener[] = [];
+const listeners: OperatorListener[] = [];
 after(async () => {
-  for (const one of opened) await one.close();
+  for (const one of listeners) await one.close();
 });
 
-async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
+async function startAndGetUrl(parts: Partial<OperatorParts> = {}): Promise<string> {
   const checkReadiness = async () => ({ ok: true, checks: [] });
   const one = await openOperator({ listen: { host: '127.0.0.1', port: 0 }, checkReadiness, metrics, ...parts });
-  opened.push(one);
+  listeners.push(one);
   return one.url;
 }
 
 test('readiness returns 503 with the error if the checks throw', async () => {
-  assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
-  const url = await listening({ checkReadiness: async () => Promise.reject(new Error('no database')) });
+  assert.deepEqual(await (await fetch(`${await startAndGetUrl()}/readyz`)).json(), { status: 'ready', checks: [] });
+  const url = await startAndGetUrl({ checkReadiness: async () => Promise.reject(new Error('no database')) });
   const response = await fetch(`${url}/readyz`);
   const checks = [{ name: 'checks', ok: false, detail: 'no database' }];
   assert.deepEqual([response.status, await response.json()], [503, { status: 'not_ready', checks }]);
 });
 
 test('returns metrics as text, and responds with 500 if the metrics cannot be collected', async () => {
-  const response = await fetch(`${await listening()}/metrics?x=1`);
+  const response = await fetch(`${await startAndGetUrl()}/metrics?x=1`);
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(await response.text(), /^told_total 1$/m);
   const failing = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
-  const failed = await fetch(`${await listening({ metrics: failing })}/metrics`);
+  const failed = await fetch(`${await startAndGetUrl({ metrics: failing })}/metrics`);
   assert.deepEqual([failed.status, await failed.text()], [500, 'no database\n']);
 });
 
 test('the error for an address in use names the setting', async () => {
-  const port = Number(new URL(await listening()).port);
-  await assert.rejects(listening({ listen: { host: '127.0.0.1', port } }), /is in use.*BERTH_OPERATOR_LISTEN/);
+  const port = Number(new URL(await startAndGetUrl()).port);
+  await assert.rejects(startAndGetUrl({ listen: { host: '127.0.0.1', port } }), /is in use.*BERTH_OPERATOR_LISTEN/);
 });
 
 test('close does not wait for open connections', async () => {
-  const url = new URL(await listening());
+  const url = new URL(await startAndGetUrl());
   const idle = connect(Number(url.port), url.hostname).on('error', () => {});
   await new Promise(resolve => idle.once('connect', resolve));
   const ended = new Promise(resolve => idle.once('close', resolve));
-  await opened.pop()?.close();
+  await listeners.pop()?.close();
   await ended;
 });

@@ -5,7 +5,7 @@ import { refusedFields } from './protecting-fields.ts';
 import { fieldPaths } from './schema-walk.ts';
 
 const { body, protectingFields = {} } = operation('createSession');
-const known = body ? fieldPaths(body) : [];
+const knownPaths = body ? fieldPaths(body) : [];
 
 test('every protecting field is a field of the request that it protects', () => {
   for (const id of ['createSession', 'startSession'] as const) {
@@ -23,26 +23,26 @@ test('ignores unknown fields that are neither similar to a protecting field nor 
     'constructor',
     '__proto__',
   ];
-  assert.deepEqual(refusedFields(unknown, protectingFields, known), []);
+  assert.deepEqual(refusedFields(unknown, protectingFields, knownPaths), []);
 });
 
 test('suggests the parent of protecting fields for an unknown field that resembles it', () => {
-  assert.deepEqual(refusedFields(['browserSetings'], protectingFields, known), [
+  assert.deepEqual(refusedFields(['browserSetings'], protectingFields, knownPaths), [
     { path: 'browserSetings', suggestion: 'browserSettings' },
   ]);
 });
 
 test('does not compare a name that is longer than any field name', () => {
-  assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
+  assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, knownPaths), []);
 });
 
 test('suggests a known field for an unknown field inside a list', () => {
-  assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
+  assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, knownPaths), [
     { path: 'proxies[3].sever', suggestion: 'proxies.server' },
   ]);
 });
 
 test('refuses an unknown field inside a protecting field, however long its name is', () => {
   const path = `proxies[0].${'x'.repeat(1_000)}`;
-  assert.deepEqual(refusedFields([path], protectingFields, known), [{ path }]);
+  assert.deepEqual(refusedFields([path], protectingFields, knownPaths), [{ path }]);
 });

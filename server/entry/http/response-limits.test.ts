@@ -11,21 +11,21 @@ import { limitResponses } from './response-limits.ts';
 
 const MIB = 1024 ** 2;
 const HOUR_MS = 3_600_000;
-const closing: Array<() => Promise<void>> = [];
-after(() => Promise.all(closing.map(close => close())));
+const closeFunctions: Array<() => Promise<void>> = [];
+after(() => Promise.all(closeFunctions.map(close => close())));
 
-interface Opened {
+interface OpenedServer {
   /** Sends a request without reading the response. */
-  unread(path: string): Promise<Socket>;
+  sendUnread(path: string): Promise<Socket>;
   url: string;
   /** What the route `/late` did. It responds when its caller has disconnected. */
   readonly late: { begun: boolean; sent: boolean };
 }
 
-async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
+async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<OpenedServer> {
   const app = fastify();
   limitResponses(app, {
-    waiting: new WaitingBytes({ session: 40 * MIB, application: 40 * MIB, process: 40 * MIB }),
+    waitingBytes: new WaitingBytes({ session: 40 * MIB, application: 40 * MIB, process: 40 * MIB }),
     callerOf: () => undefined,
     streamsMax: { session: streams, application: streams, process: streams },
     silenceMs,
@@ -43,27 +43,27 @@ async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
     return reply.send(Readable.from(['late']));
   });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
-  const accepted = new Map<number | undefined, Socket>();
-  app.server.on('connection', (socket: Socket) => accepted.set(socket.remotePort, socket));
-  closing.push(async () => {
-    for (const socket of accepted.values()) socket.destroy();
+  const acceptedSockets = new Map<number | undefined, Socket>();
+  app.server.on('connection', (socket: Socket) => acceptedSockets.set(socket.remotePort, socket));
+  closeFunctions.push(async () => {
+    for (const socket of acceptedSockets.values()) socket.destroy();
     await app.close();
   });
-  const unread = async (path: string): Promise<Socket> => {
-    const asked = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
-    await once(asked, 'connect');
-    asked.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
-    const socket = await eventually('the connection to be accepted', () => accepted.get(asked.localPort));
+  const sendUnread = async (path: string): Promise<Socket> => {
+    const caller = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+    await once(caller, 'connect');
+    caller.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    const socket = await eventually('the connection to be accepted', () => acceptedSockets.get(caller.localPort));
     assert.ok(socket);
     await eventually('the answer to begin', () => socket.bytesWritten > 0 || socket.destroyed);
     return socket;
   };
-  return { url, unread, late };
+  return { url, sendUnread, late };
 }
 
 test('closes the connection with the most unread bytes if the total number of unread bytes exceeds the limit', async () => {
-  const { unread } = await open({});
-  const [large, small] = [await unread('/text/38'), await unread('/text/34')];
+  const { sendUnread } = await open({});
+  const [large, small] = [await sendUnread('/text/38'), await sendUnread('/text/34')];
   await eventually('the larger to be closed', () => large.destroyed);
   assert.equal(small.destroyed, false);
 });
@@ -79,15 +79,15 @@ test('does not count a streamed response whose caller has already disconnected',
 });
 
 test('closes a connection whose caller stops reading', async () => {
-  const { unread, url } = await open({ silenceMs: 3_000 });
-  const [text, stream] = [await unread('/text/20'), await unread('/stream')];
+  const { sendUnread, url } = await open({ silenceMs: 3_000 });
+  const [text, stream] = [await sendUnread('/text/20'), await sendUnread('/stream')];
   await eventually('both to be closed', () => text.destroyed && stream.destroyed);
   assert.equal((await (await fetch(`${url}/stream`)).arrayBuffer()).byteLength, 30 * MIB);
 });
 
 test('refuses streamed responses above the limit until an open stream ends', async () => {
-  const { unread, url } = await open({ streams: 2 });
-  const [one] = [await unread('/stream'), await unread('/stream')];
+  const { sendUnread, url } = await open({ streams: 2 });
+  const [one] = [await sendUnread('/stream'), await sendUnread('/stream')];
   const refused = await fetch(`${url}/stream`);
   assert.deepEqual([refused.status, await refused.text()], [429, 'rate_limited']);
   one?.destroy();

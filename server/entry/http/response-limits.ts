@@ -18,14 +18,14 @@ const COUNTED_BYTES_MIN = 64 * 1024;
 const SILENCE_MS = 60_000;
 
 interface ResponseLimitParts {
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   readonly callerOf: (request: FastifyRequest) => Caller | undefined;
   readonly streamsMax?: Bounds;
   readonly silenceMs?: number;
 }
 
 export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts): void {
-  const { waiting, callerOf, streamsMax = STREAMED_RESPONSES_MAX, silenceMs = SILENCE_MS } = parts;
+  const { waitingBytes, callerOf, streamsMax = STREAMED_RESPONSES_MAX, silenceMs = SILENCE_MS } = parts;
   const streamTotals = new Totals(streamsMax);
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
@@ -43,7 +43,7 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
       }
       reply.raw.once('close', () => share.close());
     }
-    const bytesWatch = waiting.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
+    const bytesWatch = waitingBytes.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
     const noteBytes = (): void => bytesWatch.note();
     socket.on('drain', noteBytes);
     reply.raw.once('close', () => {

@@ -7,7 +7,7 @@ import { CreateSession } from '../../../contract/sessions.ts';
 import { explain, unknownFields } from './schema-walk.ts';
 import { validatorOf } from './validate.ts';
 
-const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
+const WRONG_VALUES: ReadonlyArray<readonly [unknown, string, string]> = [
   [{ timeout: '900' }, 'timeout', 'is "900"; expected a whole number from 60 to 21600'],
   [{ timeout: 59 }, 'timeout', 'is 59; expected a whole number from 60 to 21600'],
   [{ timeout: 60.5 }, 'timeout', 'is 60.5; expected a whole number from 60 to 21600'],
@@ -37,7 +37,7 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
   [[], '', 'is a list of 0; expected an object'],
 ];
 
-for (const [value, path, message] of WRONG)
+for (const [value, path, message] of WRONG_VALUES)
   test(`explains why ${JSON.stringify(value)} is invalid`, () => {
     assert.deepEqual(explain(CreateSession, value), [{ path, message }]);
     assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);

@@ -83,8 +83,8 @@ const account: AccountCaller = {
 const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 
-const never = (): never => assert.fail('this should not have been asked');
-const neverCalled = async (): Promise<never> => never();
+const neverCalledSync = (): never => assert.fail('this should not have been asked');
+const neverCalled = async (): Promise<never> => neverCalledSync();
 
 const CONTEXTS: ContextMethods = {
   create: neverCalled,
@@ -157,12 +157,12 @@ async function* emptyStream(): AsyncGenerator<never, void> {}
 
 const callers: IdentityMethods['callers'] = {
   authenticate: async ({ authorization }, expected) => {
-    const known: Readonly<Record<string, AgentCaller | AccountCaller>> = {
+    const callersByHeader: Readonly<Record<string, AgentCaller | AccountCaller>> = {
       [`Bearer ${KEY}`]: agent('browsers:read', 'browsers:write', 'browsers:connect'),
       [`Bearer ${READ_ONLY_KEY}`]: agent('browsers:read'),
       [`Bearer ${TOKEN}`]: account,
     };
-    const caller = known[authorization ?? ''];
+    const caller = callersByHeader[authorization ?? ''];
     if (caller?.kind !== expected) throw fault('invalid_credentials', 'The credential is not valid.');
     return caller as never; // The kind of the caller was checked above.
   },
@@ -214,9 +214,9 @@ const lines: Array<LogFields & { event: string }> = [];
 const write = (event: string, fields?: LogFields): void => void lines.push({ event, ...fields });
 const log: Log = { debug: write, info: write, warn: write, error: write, with: () => log };
 
-const opened: Array<() => Promise<void>> = [];
+const closeFunctions: Array<() => Promise<void>> = [];
 after(async () => {
-  for (const close of opened) await close();
+  for (const close of closeFunctions) await close();
 });
 
 interface Reply {
@@ -274,7 +274,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
   const http = await openHttp({
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
-    offered: { regions: ['local'], engines: ['chromium'] },
+    offeredChoices: { regions: ['local'], engines: ['chromium'] },
     people: PEOPLE,
     members: MEMBERS,
     consumers: CONSUMERS,
@@ -385,7 +385,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     idempotency: { begin: neverCalled, digestOf: () => Buffer.alloc(32) },
     contexts: CONTEXTS,
     incomingDir: INCOMING,
-    waiting: new WaitingBytes(),
+    waitingBytes: new WaitingBytes(),
     workers,
     extensions: { upload: neverCalled, read: neverCalled, remove: neverCalled },
     certificates: { upload: neverCalled, list: neverCalled, read: neverCalled, remove: neverCalled },
@@ -393,14 +393,19 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     logs: LOGS,
     recordings: RECORDINGS,
     discover: neverCalled,
-    live: { urls: neverCalled, revoke: neverCalled, resolveUploader: never, resolveInspector: never },
+    live: {
+      urls: neverCalled,
+      revoke: neverCalled,
+      resolveUploader: neverCalledSync,
+      resolveInspector: neverCalledSync,
+    },
     frontEnd: { of: neverCalled, folderOf: () => undefined },
     metrics: new Registry(),
     forwarding: noForwarding(newId<HostId>(new Date())),
     linkedObject: () => undefined,
     ...parts,
   });
-  opened.push(() => http.close());
+  closeFunctions.push(() => http.close());
   const ask: Ask = async (method, path, { body, raw, key, headers } = {}) => {
     const response = await fetch(http.url + path, {
       method,
@@ -451,10 +456,10 @@ test('refuses an unsupported method with 405, and lists the supported methods', 
 });
 
 test('does not reveal the cause of an internal error to the caller', async () => {
-  const broken = await serve({
+  const brokenServer = await serve({
     sessions: { ...SESSIONS, read: async () => Promise.reject(new Error('password=hunter2')) },
   });
-  const { status, body, text } = await broken('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+  const { status, body, text } = await brokenServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
   assert.deepEqual([status, body.code], [500, 'internal']);
   assert.ok(!text.includes('hunter2'));
   assert.ok(lines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
@@ -491,10 +496,10 @@ test('the caller receives a refusal that is sent before the end of the request b
   const close = 'Connection: close\r\n';
   for (let time = 0; time < 15; time++) {
     const head = `POST /v1/browsers/sessions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${close}`;
-    const large = `${head}Authorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    assert.match(await sendRaw(port, large), /^HTTP\/1\.1 413 .*"code":"payload_too_large"/s);
-    const withoutCredential = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    assert.match(await sendRaw(port, withoutCredential), /^HTTP\/1\.1 401 .*"code":"invalid_credentials"/s);
+    const largeRequest = `${head}Authorization: Bearer ${KEY}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    assert.match(await sendRaw(port, largeRequest), /^HTTP\/1\.1 413 .*"code":"payload_too_large"/s);
+    const anonymousRequest = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+    assert.match(await sendRaw(port, anonymousRequest), /^HTTP\/1\.1 401 .*"code":"invalid_credentials"/s);
   }
 });
 
@@ -530,18 +535,19 @@ test('refuses credentials of the wrong kind and credentials without the required
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 test('counts only authenticated reads and writes, and excludes creates, releases and health checks', async () => {
-  const counted: Array<readonly [string, boolean]> = [];
-  const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void => void counted.push([kind, isWrite]);
-  const counting = await serve({ rates: { take } });
-  await counting('GET', '/v1/browsers/sessions', { key: 'unknown' });
-  await counting('GET', '/v1/browsers/sessions', { key: TOKEN });
-  await counting('POST', '/v1/browsers/sessions', { key: KEY, body: {} });
-  await counting('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { status: 'REQUEST_RELEASE' } });
-  await counting('GET', '/healthz', { key: KEY });
-  assert.deepEqual(counted, []);
-  await counting('GET', '/v1/browsers/sessions', { key: KEY });
-  await counting('POST', '/v1/applications', { key: TOKEN, body: { name: 'Shop' } });
-  assert.deepEqual(counted, [
+  const countedRequests: Array<readonly [string, boolean]> = [];
+  const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void =>
+    void countedRequests.push([kind, isWrite]);
+  const countingServer = await serve({ rates: { take } });
+  await countingServer('GET', '/v1/browsers/sessions', { key: 'unknown' });
+  await countingServer('GET', '/v1/browsers/sessions', { key: TOKEN });
+  await countingServer('POST', '/v1/browsers/sessions', { key: KEY, body: {} });
+  await countingServer('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { status: 'REQUEST_RELEASE' } });
+  await countingServer('GET', '/healthz', { key: KEY });
+  assert.deepEqual(countedRequests, []);
+  await countingServer('GET', '/v1/browsers/sessions', { key: KEY });
+  await countingServer('POST', '/v1/applications', { key: TOKEN, body: { name: 'Shop' } });
+  assert.deepEqual(countedRequests, [
     ['agentKey', false],
     ['account', true],
   ]);
@@ -552,7 +558,9 @@ test('treats a missing body, an empty body and {} as equal', async () => {
     assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, ...more })).status, 201);
 });
 
-const REFUSED: ReadonlyArray<readonly [string, { raw: string; headers?: Record<string, string> }, number, string]> = [
+const REFUSED_BODIES: ReadonlyArray<
+  readonly [string, { raw: string; headers?: Record<string, string> }, number, string]
+> = [
   ['an incomplete JSON document', { raw: '{"a":' }, 400, 'invalid_request'],
   ['a list', { raw: '[]' }, 400, 'invalid_request'],
   ['null', { raw: 'null' }, 400, 'invalid_request'],
@@ -564,7 +572,7 @@ const REFUSED: ReadonlyArray<readonly [string, { raw: string; headers?: Record<s
   ['a body of 1 MB', { raw: `{"a":"${'x'.repeat(1_000_000 - 8)}"}` }, 413, 'payload_too_large'],
   ['plain text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
 ];
-for (const [name, more, status, code] of REFUSED)
+for (const [name, more, status, code] of REFUSED_BODIES)
   test(`refuses ${name} with ${code}`, async () => {
     const reply = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
     assert.deepEqual([reply.status, reply.body.code], [status, code]);
@@ -590,20 +598,20 @@ test('reports each invalid field and the expected value', async () => {
 });
 
 test('parses numbers in a query, and refuses invalid numbers', async () => {
-  const asked: unknown[] = [];
-  const listing = await serve({
+  const queries: unknown[] = [];
+  const listingServer = await serve({
     sessions: {
       ...SESSIONS,
       list: async (_, query) => {
-        asked.push(query);
+        queries.push(query);
         return { sessions: [] };
       },
     },
   });
-  assert.equal((await listing('GET', '/v1/sessions?limit=5&status=RUNNING&other=1', { key: KEY })).status, 200);
-  assert.deepEqual(asked, [{ limit: 5, status: 'RUNNING' }]);
+  assert.equal((await listingServer('GET', '/v1/sessions?limit=5&status=RUNNING&other=1', { key: KEY })).status, 200);
+  assert.deepEqual(queries, [{ limit: 5, status: 'RUNNING' }]);
   for (const query of ['limit=abc', 'limit=0', 'limit=1001', 'limit=5&limit=6', 'before=x', 'limit=']) {
-    const { status, body } = await listing('GET', `/v1/browsers/sessions?${query}`, { key: KEY });
+    const { status, body } = await listingServer('GET', `/v1/browsers/sessions?${query}`, { key: KEY });
     assert.deepEqual([status, body.code], [400, 'invalid_request'], query);
   }
 });
@@ -620,12 +628,15 @@ test('reports unknown fields in warnings, or refuses them if the caller requests
   );
   const updated = await ask('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { state: 1 } });
   assert.deepEqual([updated.status, updated.body.warnings[0]?.path], [200, 'state']);
-  const strict = await ask('POST', '/v1/browsers/sessions', {
+  const strictResponse = await ask('POST', '/v1/browsers/sessions', {
     key: KEY,
     body,
     headers: { prefer: 'respond-async, handling=strict' },
   });
-  assert.deepEqual([strict.status, strict.body.code, strict.body.details.issues.length], [400, 'unknown_field', 2]);
+  assert.deepEqual(
+    [strictResponse.status, strictResponse.body.code, strictResponse.body.details.issues.length],
+    [400, 'unknown_field', 2],
+  );
 });
 
 test('account routes refuse unknown fields', async () => {
@@ -647,12 +658,12 @@ test('a list is returned as a JSON array, with the position of the next list pag
 
 test('a resource with a revision has an ETag, and an update uses the If-Match header', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
-  const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
+  const renameResponse = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
     body: { name: 'New' },
     headers: { 'if-match': '"3"' },
   });
-  assert.equal(renamed.body.name, 'New "3"');
+  assert.equal(renameResponse.body.name, 'New "3"');
 });
 
 test('a revoke request returns 204, even with the JSON content type that older clients send', async () => {
@@ -673,45 +684,45 @@ test('returns 404 for an id that is not a UUID', async () => {
   }
 });
 
-const RETRIES: ReadonlyArray<readonly [Error, number, string, string | null]> = [
+const RETRY_CASES: ReadonlyArray<readonly [Error, number, string, string | null]> = [
   [sessionNotRunning(ID, 'COMPLETED'), 409, 'false', null],
   [fault('capacity', 'full'), 503, 'true', '5'],
   [fault('concurrency_limit', 'full'), 429, 'true', '5'],
   [fault('feature_unavailable', 'no'), 422, 'false', null],
   [new Error('a bug'), 500, 'false', null],
 ];
-for (const [error, status, shouldRetry, retryAfter] of RETRIES)
+for (const [error, status, shouldRetry, retryAfter] of RETRY_CASES)
   test(`a write that fails with ${status} has x-should-retry: ${shouldRetry}`, async () => {
-    const refusing = await serve({
+    const refusingServer = await serve({
       sessions: { ...SESSIONS, create: () => Promise.reject(error), read: () => Promise.reject(error) },
     });
-    const { status: answered, headers } = await refusing('POST', '/v1/browsers/sessions', { key: KEY });
+    const { status: answered, headers } = await refusingServer('POST', '/v1/browsers/sessions', { key: KEY });
     assert.deepEqual(
       [answered, headers.get('x-should-retry'), headers.get('retry-after')],
       [status, shouldRetry, retryAfter],
     );
-    const read = await refusing('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+    const read = await refusingServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
     assert.equal(read.headers.get('x-should-retry'), null);
   });
 
 test('aborts the signal of a request when the caller disconnects', async () => {
-  const asked = Promise.withResolvers<AbortSignal>();
-  const waiting = await serve({
+  const signalReceived = Promise.withResolvers<AbortSignal>();
+  const waitingServer = await serve({
     sessions: {
       ...SESSIONS,
       create: (_caller, _request, { signal }) => {
-        asked.resolve(signal);
+        signalReceived.resolve(signal);
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       },
     },
   });
-  const request = httpRequest(`${waiting.url}/v1/browsers/sessions`, {
+  const request = httpRequest(`${waitingServer.url}/v1/browsers/sessions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${KEY}` },
   });
   request.on('error', () => {});
   request.end();
-  const signal = await asked.promise;
+  const signal = await signalReceived.promise;
   const aborted = new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
   request.destroy();
   await aborted;
@@ -738,21 +749,21 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
 
 test('Stagehand can start and end a session, and other fields of its requests are ignored', async () => {
   const requests: SessionRequest[] = [];
-  const starting = await serve({ sessions: recordingCreates(requests) });
+  const stagehandServer = await serve({ sessions: recordingCreates(requests) });
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
-  const { status, body: started } = await starting('POST', '/v1/sessions/start', { key: KEY, body });
+  const { status, body: started } = await stagehandServer('POST', '/v1/sessions/start', { key: KEY, body });
   assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
   assert.equal(requests[0]?.keepAlive, true);
-  const taken = await starting('POST', '/v1/sessions/start', { key: KEY, body: { browserbaseSessionID: ID } });
+  const taken = await stagehandServer('POST', '/v1/sessions/start', { key: KEY, body: { browserbaseSessionID: ID } });
   assert.equal(taken.body.data.sessionId, ID);
-  assert.deepEqual((await starting('POST', `/v1/sessions/${ID}/end`, { key: KEY })).body, { success: true });
+  assert.deepEqual((await stagehandServer('POST', `/v1/sessions/${ID}/end`, { key: KEY })).body, { success: true });
   assert.equal(requests.length, 1);
 });
 
 test('a Stagehand request with a misspelled or misplaced session restriction is refused', async () => {
   const requests: SessionRequest[] = [];
   const readIds: string[] = [];
-  const starting = await serve({
+  const stagehandServer = await serve({
     sessions: {
       ...recordingCreates(requests),
       read: async (_, id) => {
@@ -762,7 +773,7 @@ test('a Stagehand request with a misspelled or misplaced session restriction is 
     },
   });
   const start = (body: object, headers: Record<string, string> = {}) =>
-    starting('POST', '/v1/sessions/start', { key: KEY, body, headers });
+    stagehandServer('POST', '/v1/sessions/start', { key: KEY, body, headers });
   const networkPolicy = { default: 'deny' };
   for (const [body, field] of [
     [{ browserbaseSessionCreateParams: { networkPolicy } }, 'browserSettings.networkPolicy'],
@@ -782,15 +793,15 @@ test('a Stagehand request with a misspelled or misplaced session restriction is 
     ['browserbaseSessionCreateParams.keepalive'],
     'the fields of Stagehand itself cause no warning',
   );
-  const strict = await start(body, { prefer: 'handling=strict' });
-  assert.deepEqual([strict.status, strict.body.code], [400, 'unknown_field']);
+  const strictResponse = await start(body, { prefer: 'handling=strict' });
+  assert.deepEqual([strictResponse.status, strictResponse.body.code], [400, 'unknown_field']);
   await start({ browserbaseSessionID: ID.toUpperCase() });
   assert.deepEqual(readIds, [ID]);
 });
 
 test('a session that Stagehand starts is placed in the region that the request names', async () => {
   const regions: Array<string | undefined> = [];
-  const placing = await serve({
+  const placingServer = await serve({
     forwarding: {
       ...noForwarding(newId<HostId>(new Date())),
       isAlone: false,
@@ -801,12 +812,12 @@ test('a session that Stagehand starts is placed in the region that the request n
     },
   });
   const body = { browserbaseSessionCreateParams: { region: 'eu-central-1' } };
-  assert.equal((await placing('POST', '/v1/sessions/start', { key: KEY, body })).status, 200);
+  assert.equal((await placingServer('POST', '/v1/sessions/start', { key: KEY, body })).status, 200);
   assert.deepEqual(regions, ['eu-central-1']);
 });
 
 test('refuses a repeated release with a conflict on the native mount, and accepts a repeated release on the compatibility mount', async () => {
-  const ended = await serve({
+  const endedSessionServer = await serve({
     sessions: {
       ...SESSIONS,
       update: async () => Promise.reject(sessionNotRunning(ID, 'COMPLETED')),
@@ -814,12 +825,15 @@ test('refuses a repeated release with a conflict on the native mount, and accept
     },
   });
   const release = { key: KEY, body: { status: 'REQUEST_RELEASE' } };
-  assert.equal((await ended('POST', `/v1/browsers/sessions/${ID}`, release)).status, 409);
-  const again = await ended('POST', `/v1/sessions/${ID}`, release);
+  assert.equal((await endedSessionServer('POST', `/v1/browsers/sessions/${ID}`, release)).status, 409);
+  const again = await endedSessionServer('POST', `/v1/sessions/${ID}`, release);
   assert.deepEqual([again.status, again.body.status, again.body.region], [200, 'COMPLETED', 'eu-central-1']);
-  assert.equal((await ended('POST', `/v1/sessions/${ID}`, { key: KEY, body: { timeout: 900 } })).status, 409);
-  const native = await ended('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
-  assert.deepEqual([native.body.region, 'regionAsked' in native.body], ['local', false]);
+  assert.equal(
+    (await endedSessionServer('POST', `/v1/sessions/${ID}`, { key: KEY, body: { timeout: 900 } })).status,
+    409,
+  );
+  const nativeResponse = await endedSessionServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+  assert.deepEqual([nativeResponse.body.region, 'regionAsked' in nativeResponse.body], ['local', false]);
 });
 
 test('the routes of the compatibility mount do not exist if the mount is disabled', async () => {
@@ -849,21 +863,23 @@ test('the connect address responds with 426 to requests without an upgrade', asy
 });
 
 test('the discovery address accepts a signing key or an API key, with and without a trailing slash', async () => {
-  const shown: unknown[] = [];
+  const receivedCredentials: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
-  const found = await serve({
+  const discoveryServer = await serve({
     discover: async (id, { signingKey, authorization, apiKey }) => {
-      shown.push([id, signingKey, authorization, apiKey]);
+      receivedCredentials.push([id, signingKey, authorization, apiKey]);
       return version;
     },
   });
   for (const slash of ['', '/'])
     assert.deepEqual(
-      (await found('GET', `/v1/browsers/sessions/${ID}/connect/json/version${slash}?signingKey=k_1`)).body,
+      (await discoveryServer('GET', `/v1/browsers/sessions/${ID}/connect/json/version${slash}?signingKey=k_1`)).body,
       version,
     );
-  await found('GET', `/v1/browsers/sessions/${ID}/connect/json/version`, { headers: { 'x-bb-api-key': 'bak_1' } });
-  assert.deepEqual(shown, [
+  await discoveryServer('GET', `/v1/browsers/sessions/${ID}/connect/json/version`, {
+    headers: { 'x-bb-api-key': 'bak_1' },
+  });
+  assert.deepEqual(receivedCredentials, [
     [ID, 'k_1', undefined, undefined],
     [ID, 'k_1', undefined, undefined],
     [ID, undefined, undefined, 'bak_1'],
@@ -887,10 +903,10 @@ test('serves health and the landing page, but neither readiness nor metrics', as
 
 test('measures requests by operation and status', async () => {
   const metrics = new Registry();
-  const measured = await serve({ metrics });
-  await measured('GET', '/v1/browsers/sessions', { key: KEY });
-  await measured('GET', '/v1/browsers/sessions');
-  await measured('GET', '/nowhere');
+  const measuredServer = await serve({ metrics });
+  await measuredServer('GET', '/v1/browsers/sessions', { key: KEY });
+  await measuredServer('GET', '/v1/browsers/sessions');
+  await measuredServer('GET', '/nowhere');
   const text = await metrics.metrics();
   for (const labels of [
     'operation="listSessions",status="200"',
@@ -963,11 +979,11 @@ test('the error for an address that is in use or not on this machine names the a
 });
 
 test('close does not wait for idle connections', async () => {
-  const closing = await serve();
-  await closing('GET', '/healthz');
-  const idle = connect(Number(new URL(closing.url).port), '127.0.0.1');
+  const closingServer = await serve();
+  await closingServer('GET', '/healthz');
+  const idle = connect(Number(new URL(closingServer.url).port), '127.0.0.1');
   await new Promise(resolve => idle.once('connect', resolve));
   const cut = new Promise(resolve => idle.once('close', resolve));
-  await closing.close();
+  await closingServer.close();
   await cut;
 });

@@ -124,10 +124,10 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly compat: boolean;
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies?: readonly string[];
-  readonly offered: OfferedChoices;
+  readonly offeredChoices: OfferedChoices;
   /** Where uploads are stored while they are received. */
   readonly incomingDir: string;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
   readonly version: string;
   readonly identity: IdentityMethods;
   readonly rates: RateLimiter;
@@ -231,9 +231,9 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   });
   registerBodyParsers(app, tracker);
   trackRequests(app, tracker, parts);
-  limitResponses(app, { waiting: parts.waiting, callerOf: request => tracker.recordOf(request).caller });
+  limitResponses(app, { waitingBytes: parts.waitingBytes, callerOf: request => tracker.recordOf(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
-  const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
+  const incomingFiles = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const cookieOfConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const methods = bindOperations(app, {
@@ -251,7 +251,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
       allows: (appId, origin) => parts.consumers.identities.allowsOrigin(appId, origin),
     }),
     clock: parts.clock,
-    incoming,
+    incomingFiles,
     toOwnerParts: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
     allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
@@ -260,7 +260,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   serveDocs(app, parts.version, parts.web && WebFiles.read(parts.web.folder, 'docs'));
   serveLiveView(
     app,
-    { ...parts, incoming, uploads: parts.files.uploads },
+    { ...parts, incomingFiles, uploads: parts.files.uploads },
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
   serveConsumerCallback(app, parts.consumers.upstream, parts.trustedProxies ?? []);
@@ -277,10 +277,10 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   return { app, server };
 }
 
-const repeatsOf = ({ sessions, offered, idempotency, log }: HttpParts): Repeats =>
+const repeatsOf = ({ sessions, offeredChoices, idempotency, log }: HttpParts): Repeats =>
   new Repeats({
     idempotency,
-    builders: { ...sessionResponseBuilders(sessions, offered), ...compatResponseBuilders },
+    builders: { ...sessionResponseBuilders(sessions, offeredChoices), ...compatResponseBuilders },
     log,
   });
 
@@ -312,7 +312,7 @@ const handlersOf = (
     consumers,
     consumerParts,
     members,
-    offered,
+    offeredChoices,
     discover,
     version,
     live,
@@ -330,7 +330,7 @@ const handlersOf = (
   cookie: SignInCookie,
   cookieOfConsumer: ConsumerCookie,
 ) => ({
-  ...sessionHandlers(sessions, offered),
+  ...sessionHandlers(sessions, offeredChoices),
   ...contextHandlers(contexts),
   ...eventHandlers({ events, ...identity, clock, log }),
   ...logHandlers({ logs, ...identity, clock, log }),
@@ -367,7 +367,7 @@ const handlersOf = (
   ...configHandlers(documents, consumers.identities),
   ...actionHandlers(actions),
   ...connectHandlers(discover),
-  ...compatHandlers({ sessions, applications: identity.applications, limits, offered }),
+  ...compatHandlers({ sessions, applications: identity.applications, limits, offeredChoices }),
   ...hostHandlers(host),
   ...serviceHandlers({ version }),
 });

@@ -25,7 +25,7 @@ const HOLDER_ID = /^[0-9a-f-]{36}$/;
 export interface LiveEntryParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly liveView: LiveView;
   readonly keyUses: Pick<KeyUses, 'hold'>;
-  readonly waiting: WaitingBytes;
+  readonly waitingBytes: WaitingBytes;
 }
 
 type ResolvedAddress = Awaited<ReturnType<LiveView['resolve']>>;
@@ -110,7 +110,7 @@ export class LiveEntry {
     const sharedView = this.#parts.liveView.view(live);
     const expiry = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
     const owner = { application: live.applicationId, session: live.id };
-    const unreadBytesWatch = this.#parts.waiting.watch(owner, {
+    const unreadBytesWatch = this.#parts.waitingBytes.watch(owner, {
       bytes: () => connection.writableLength,
       close: () => viewer.closeAsTooSlow(),
     });

@@ -19,26 +19,26 @@ const WATCHED: ReadonlySet<string> = clientPolicy({
   keepAlive: true,
   onCloseRequest: () => {},
   lease: undefined,
-}).watched;
-const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));
+}).watchedMethods;
+const INSPECTED_COMMANDS = COMMANDS.filter(({ name }) => WATCHED.has(name));
 /** Each inspected command with each of its parameters. */
-const TURNS = JUDGED.flatMap(method =>
+const INSPECTED_PARAMETERS = INSPECTED_COMMANDS.flatMap(method =>
   Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
 );
 
 export async function attackFromClients(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
-    const sockets = await socketsOf(world, session);
-    const first = hostile.int(TURNS.length);
+    const socketUrls = await requestSocketUrls(world, session);
+    const startIndex = hostile.int(INSPECTED_PARAMETERS.length);
     for (let n = 0; n < count; n += BURST) {
-      const socket = hostile.pick(sockets) ?? session.connectUrl;
+      const socketUrl = hostile.pick(socketUrls) ?? session.connectUrl;
       // The session may have ended, which must not affect other sessions.
-      const client = await CdpClient.connect(socket).catch(() => undefined);
+      const client = await CdpClient.connect(socketUrl).catch(() => undefined);
       if (!client) return;
-      const page = socket === session.connectUrl ? await attached(client) : undefined;
-      for (let said = 0; said < BURST && client.isOpen; said++) {
-        const turn = TURNS[(first + n + said) % TURNS.length];
-        const message = messageOf(turn, page, hostile);
+      const page = socketUrl === session.connectUrl ? await attachToPage(client) : undefined;
+      for (let sentCount = 0; sentCount < BURST && client.isOpen; sentCount++) {
+        const turn = INSPECTED_PARAMETERS[(startIndex + n + sentCount) % INSPECTED_PARAMETERS.length];
+        const message = hostileMessage(turn, page, hostile);
         world.notes.note(String(message));
         client.sendRaw(message);
       }
@@ -48,29 +48,29 @@ export async function attackFromClients(world: Fixture, hostile: HostileValues, 
   });
 }
 
-const attached = (client: CdpClient): Promise<string | undefined> =>
+const attachToPage = (client: CdpClient): Promise<string | undefined> =>
   withTimeLimit('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined);
 
-async function socketsOf({ server }: Fixture, session: CreatedSession): Promise<string[]> {
+async function requestSocketUrls({ server }: Fixture, session: CreatedSession): Promise<string[]> {
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const devtools = body.pages[0]?.devtoolsUrl?.replace(/^http/, 'ws').replace('/devtools?', '/devtools/socket?');
   return [session.connectUrl, session.connectUrl, ...(body.wsUrl ? [body.wsUrl] : []), ...(devtools ? [devtools] : [])];
 }
 
-function messageOf(
+function hostileMessage(
   turn: { readonly method: Method; readonly at: number } | undefined,
   page: string | undefined,
   hostile: HostileValues,
 ): string | Buffer {
   const { method, at } = turn && hostile.chance(2) ? turn : { method: hostile.pick(COMMANDS), at: hostile.int(20) };
   const channel = hostile.chance(10) ? hostile.value() : page;
-  const whole = hostile.json({
+  const wholeMessage = hostile.json({
     id: hostile.chance(20) ? hostile.value() : 1000 + hostile.int(1_000_000),
     method: hostile.chance(30) ? hostile.value() : method?.name,
     params: hostile.chance(30) || !method ? hostile.value() : hostileParams(method, at, hostile),
     ...(hostile.chance(3) || channel === undefined ? {} : { sessionId: channel }),
   });
-  if (!hostile.chance(8)) return whole;
-  const broken = hostile.broken(whole);
-  return hostile.chance(4) ? broken : broken.toString('latin1');
+  if (!hostile.chance(8)) return wholeMessage;
+  const brokenMessage = hostile.brokenMessage(wholeMessage);
+  return hostile.chance(4) ? brokenMessage : brokenMessage.toString('latin1');
 }

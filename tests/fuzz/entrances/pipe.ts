@@ -6,19 +6,19 @@ import type { HostileValues } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
 import { type Fixture, releaseAll } from '../world.ts';
 
-const DEED_MS = 3_000;
+const RESPONSE_MS = 3_000;
 const CHANNELS_MAX = 50;
 
 export async function attackFromBrowser(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   const channels = new Set<string>();
   let changeOneIn = 0;
-  const changed = (message: Buffer): readonly Buffer[] => {
+  const changeMessage = (message: Buffer): readonly Buffer[] => {
     const channel = /"sessionId":"([0-9A-F]{32})"/.exec(message.toString('latin1'))?.[1];
     if (channel && channels.size < CHANNELS_MAX) channels.add(channel);
     if (changeOneIn === 0 || !hostile.chance(changeOneIn)) return [message];
-    const instead = lie(message, hostile);
-    world.notes.note(String(instead));
-    return hostile.chance(3) ? [message, instead] : [instead];
+    const replacement = corruptMessage(message, hostile);
+    world.notes.note(String(replacement));
+    return hostile.chance(3) ? [message, replacement] : [replacement];
   };
   const options = { keepAlive: true, ...world.sessionOptions };
   // In some runs messages are changed from the first one on, and the session may then fail to start.
@@ -26,54 +26,54 @@ export async function attackFromBrowser(world: Fixture, hostile: HostileValues, 
   const { server } = world;
   const create = () =>
     server.api<{ id: string; connectUrl?: string }>('POST', '/v1/browsers/sessions', { body: options });
-  const { made, line } = await world.pipeInterceptor.interceptSession(server.dataDir, changed, create);
+  const { createResult, pipe } = await world.pipeInterceptor.interceptSession(server.dataDir, changeMessage, create);
   try {
-    const { connectUrl } = made.body;
+    const { connectUrl } = createResult.body;
     if (!connectUrl) return;
     const client = await CdpClient.connect(connectUrl, {}, parseMessage).catch(() => undefined);
-    const page = client && (await withTimeLimit('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
+    const page = client && (await withTimeLimit('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined));
     changeOneIn = 8;
     for (let n = 0; n < count; n++) {
-      const message = Buffer.from(event([...channels], hostile));
+      const message = Buffer.from(hostileEvent([...channels], hostile));
       world.notes.note(String(message));
-      line.sendAsBrowser(hostile.chance(12) ? withoutNul(hostile.broken(String(message))) : message);
+      pipe.sendAsBrowser(hostile.chance(12) ? withoutNul(hostile.brokenMessage(String(message))) : message);
       if (n % 10 !== 0 || !client?.isOpen) continue;
       const url = `${world.pages.a}/${hostile.pick(['', 'next', 'popups', 'socket', 'download'])}`;
-      await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), DEED_MS).catch(() => {});
+      await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), RESPONSE_MS).catch(() => {});
     }
     client?.cut();
     await releaseAll(world);
   } finally {
-    line.close();
+    pipe.close();
   }
 }
 
 /** Returns a message from the browser with one value changed, or an invalid message. */
-function lie(message: Buffer, hostile: HostileValues): Buffer {
+function corruptMessage(message: Buffer, hostile: HostileValues): Buffer {
   const text = message.toString();
-  if (hostile.chance(6)) return withoutNul(hostile.broken(text));
+  if (hostile.chance(6)) return withoutNul(hostile.brokenMessage(text));
   const value: unknown = JSON.parse(text);
-  return Buffer.from(hostile.json(changedValue(value, hostile)));
+  return Buffer.from(hostile.json(changeValue(value, hostile)));
 }
 
-function changedValue(value: unknown, hostile: HostileValues): unknown {
+function changeValue(value: unknown, hostile: HostileValues): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(6)) return hostile.value();
   const names = Object.keys(value);
   const name = hostile.pick(names);
   if (name === undefined) return hostile.value();
-  if (Array.isArray(value)) return value.map((one, at) => (String(at) === name ? changedValue(one, hostile) : one));
+  if (Array.isArray(value)) return value.map((one, at) => (String(at) === name ? changeValue(one, hostile) : one));
   return Object.fromEntries(
-    Object.entries(value).map(([known, one]) => [known, known === name ? changedValue(one, hostile) : one]),
+    Object.entries(value).map(([known, one]) => [known, known === name ? changeValue(one, hostile) : one]),
   );
 }
 
-function event(channels: readonly string[], hostile: HostileValues): string {
-  const described = hostile.pick(EVENTS);
+function hostileEvent(channels: readonly string[], hostile: HostileValues): string {
+  const eventMethod = hostile.pick(EVENTS);
   const channel = hostile.chance(6) ? hostile.value() : hostile.pick(channels);
-  const said = hostile.chance(5)
+  const content = hostile.chance(5)
     ? { id: hostile.chance(2) ? hostile.int(500) : hostile.value(), result: hostile.value() }
-    : { method: described?.name, params: described ? hostileParams(described, hostile.int(20), hostile) : {} };
-  return hostile.json({ ...said, ...(channel === undefined ? {} : { sessionId: channel }) });
+    : { method: eventMethod?.name, params: eventMethod ? hostileParams(eventMethod, hostile.int(20), hostile) : {} };
+  return hostile.json({ ...content, ...(channel === undefined ? {} : { sessionId: channel }) });
 }
 
 /** Removes NUL bytes, because a NUL would end the message. */

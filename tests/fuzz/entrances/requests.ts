@@ -6,7 +6,7 @@ import type { TSchema } from 'typebox';
 import { OPERATION_IDS, type OperationId, operation } from '../../../contract/operations.ts';
 import { withTimeLimit } from '../../harness/until.ts';
 import type { HostileValues } from '../hostile.ts';
-import { plausibleValueOf, withOneHostile } from '../schemas.ts';
+import { plausibleValueOf, withHostileMember } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const AT_ONCE = 5;
@@ -17,11 +17,11 @@ const HOST = '127.0.0.1';
 
 export async function attackFromCallers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async ({ id }) => {
-    const first = hostile.int(OPERATION_IDS.length);
+    const startIndex = hostile.int(OPERATION_IDS.length);
     for (let n = 0; n < count; n += AT_ONCE) {
       const requests = Array.from({ length: AT_ONCE }, (_, more) => {
-        const operationId = OPERATION_IDS[(first + n + more) % OPERATION_IDS.length] ?? 'welcome';
-        return { operationId, bytes: requestOf(operationId, id, world, hostile) };
+        const operationId = OPERATION_IDS[(startIndex + n + more) % OPERATION_IDS.length] ?? 'welcome';
+        return { operationId, bytes: hostileRequest(operationId, id, world, hostile) };
       });
       await Promise.all(
         requests.map(async ({ operationId, bytes }) => {
@@ -38,12 +38,12 @@ export async function attackFromCallers(world: Fixture, hostile: HostileValues, 
   });
 }
 
-function requestOf(id: OperationId, session: string, world: Fixture, hostile: HostileValues): Buffer {
+function hostileRequest(id: OperationId, session: string, world: Fixture, hostile: HostileValues): Buffer {
   const { method, path, query, body, bodyExample, credential, ownPageOnly, upload } = operation(id);
   const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
-  const key = credential === 'account' ? world.accounts.token : world.server.key;
+  const key = credential === 'account' ? world.credentials.token : world.server.key;
   const target = pathOf(path, part === 'path', session, world, hostile) + queryOf(query, part === 'query', hostile);
-  const content = upload ? multipart(hostile) : bodyOf(body, bodyExample, part === 'body', hostile);
+  const content = upload ? multipartBody(hostile) : bodyOf(body, bodyExample, part === 'body', hostile);
   const type = upload ? 'multipart/form-data; boundary=x' : 'application/json';
   const headers = [
     `Host: ${HOST}`,
@@ -56,14 +56,14 @@ function requestOf(id: OperationId, session: string, world: Fixture, hostile: Ho
     ...(part === 'headers' ? hostileHeaders(hostile) : []),
   ];
   const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1');
-  const whole = Buffer.concat([head, content ?? Buffer.alloc(0)]);
-  return part === 'bytes' && hostile.chance(3) ? hostile.broken(whole.toString('latin1')) : whole;
+  const wholeRequest = Buffer.concat([head, content ?? Buffer.alloc(0)]);
+  return part === 'bytes' && hostile.chance(3) ? hostile.brokenMessage(wholeRequest.toString('latin1')) : wholeRequest;
 }
 
 function pathOf(path: string, isHostile: boolean, session: string, world: Fixture, hostile: HostileValues): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    if (isHostile) return encoded(hostile.text(), hostile);
-    if (name === 'appId') return world.accounts.application;
+    if (isHostile) return encode(hostile.text(), hostile);
+    if (name === 'appId') return world.credentials.applicationId;
     return hostile.chance(2) ? session : '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
   });
 }
@@ -71,19 +71,19 @@ function pathOf(path: string, isHostile: boolean, session: string, world: Fixtur
 function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: HostileValues): string {
   const { properties = {} }: { properties?: Record<string, TSchema> } = query ?? {};
   const names = Object.keys(properties).filter(() => hostile.chance(2));
-  const asked = names.map(name => {
+  const queryParts = names.map(name => {
     const plausibleValue = plausibleValueOf(properties[name] ?? {}, hostile);
-    return `${name}=${isHostile ? encoded(hostile.text(), hostile) : encoded(String(plausibleValue).slice(0, 100), hostile)}`;
+    return `${name}=${isHostile ? encode(hostile.text(), hostile) : encode(String(plausibleValue).slice(0, 100), hostile)}`;
   });
-  const strange = isHostile ? [`${encoded(hostile.text(), hostile)}=${encoded(hostile.text(), hostile)}`] : [];
-  const all = [...asked, ...strange];
+  const unknownParts = isHostile ? [`${encode(hostile.text(), hostile)}=${encode(hostile.text(), hostile)}`] : [];
+  const all = [...queryParts, ...unknownParts];
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
 
 /** Encodes text for a URL. Some texts stay unencoded, without characters that would end the request line. */
-const encoded = (text: string, hostile: HostileValues): string => {
-  const short = text.slice(0, hostile.chance(5) ? 9_000 : 300);
-  return hostile.chance(8) ? short.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(short.toWellFormed());
+const encode = (text: string, hostile: HostileValues): string => {
+  const shortText = text.slice(0, hostile.chance(5) ? 9_000 : 300);
+  return hostile.chance(8) ? shortText.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(shortText.toWellFormed());
 };
 
 function bodyOf(
@@ -93,19 +93,21 @@ function bodyOf(
   hostile: HostileValues,
 ): Buffer | undefined {
   if (!schema) return isHostile && hostile.chance(3) ? Buffer.from(hostile.json(hostile.value())) : undefined;
-  const plain = example !== undefined && hostile.chance(2) ? example : plausibleValueOf(schema, hostile);
-  const whole = hostile.json(isHostile ? withOneHostile(plain, hostile) : plain);
-  return isHostile && hostile.chance(6) ? hostile.broken(whole) : Buffer.from(whole);
+  const plainValue = example !== undefined && hostile.chance(2) ? example : plausibleValueOf(schema, hostile);
+  const wholeBody = hostile.json(isHostile ? withHostileMember(plainValue, hostile) : plainValue);
+  return isHostile && hostile.chance(6) ? hostile.brokenMessage(wholeBody) : Buffer.from(wholeBody);
 }
 
-function multipart(hostile: HostileValues): Buffer {
+function multipartBody(hostile: HostileValues): Buffer {
   const name = hostile
     .text()
     .slice(0, 2_000)
     .replaceAll(/[\r\n]/g, '_');
   const part = `--x\r\nContent-Disposition: form-data; name="${hostile.chance(4) ? name : 'file'}"; filename="${name}"\r\n\r\n`;
   const end = hostile.chance(4) ? '' : '\r\n--x--\r\n';
-  const file = hostile.chance(2) ? hostile.broken('PK\u0003\u0004'.padEnd(200, 'x')) : Buffer.from(hostile.text());
+  const file = hostile.chance(2)
+    ? hostile.brokenMessage('PK\u0003\u0004'.padEnd(200, 'x'))
+    : Buffer.from(hostile.text());
   return Buffer.concat([Buffer.from(part), file, Buffer.from(end)]);
 }
 
@@ -147,20 +149,20 @@ const hostileHeaders = (hostile: HostileValues): string[] =>
 /** Sends the bytes and returns the response, up to a limit of bytes and time. */
 function exchange(port: string, bytes: Buffer): Promise<string> {
   const socket = connect(Number(port), HOST);
-  let heard = '';
-  const over = new Promise<void>(resolve => {
+  let responseText = '';
+  const socketClosed = new Promise<void>(resolve => {
     socket.on('data', data => {
-      heard += data.toString('latin1');
-      if (heard.length > RESPONSE_BYTES_MAX) socket.destroy();
+      responseText += data.toString('latin1');
+      if (responseText.length > RESPONSE_BYTES_MAX) socket.destroy();
     });
     socket.on('error', () => {});
     socket.once('close', () => resolve());
   });
   socket.write(bytes);
-  return withTimeLimit('an answer', over, RESPONSE_MS)
+  return withTimeLimit('an answer', socketClosed, RESPONSE_MS)
     .catch(() => {})
     .then(() => {
       socket.destroy();
-      return heard;
+      return responseText;
     });
 }

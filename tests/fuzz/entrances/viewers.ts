@@ -10,13 +10,13 @@ import { plausibleValueOf } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 const BURST = 15;
-const READ_MS = 10_000;
+const READ_WITHIN_MS = 10_000;
 
-const messages = (schema: TSchema): TSchema[] => {
+const messageSchemasOf = (schema: TSchema): TSchema[] => {
   const { anyOf }: { anyOf?: TSchema[] } = schema;
-  return anyOf ? anyOf.flatMap(messages) : [schema];
+  return anyOf ? anyOf.flatMap(messageSchemasOf) : [schema];
 };
-const MESSAGES = messages(ViewerMessage);
+const MESSAGE_SCHEMAS = messageSchemasOf(ViewerMessage);
 
 export async function attackFromViewers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
@@ -24,15 +24,15 @@ export async function attackFromViewers(world: Fixture, hostile: HostileValues, 
     for (let n = 0; n < count; n += BURST) {
       const viewer = await LiveViewer.open(body.debuggerUrl).catch(() => undefined);
       if (!viewer) return;
-      const isTold = () => viewer.page !== '' || viewer.closeInfo;
+      const hasPage = () => viewer.page !== '' || viewer.closeInfo;
       // An earlier message may have closed the last page.
-      await eventually('the viewer to be told of a page', isTold, Boolean, READ_MS).catch(() => {});
-      viewer.say({ type: 'take' });
-      const isAsked = () =>
+      await eventually('the viewer to be told of a page', hasPage, Boolean, READ_WITHIN_MS).catch(() => {});
+      viewer.send({ type: 'take' });
+      const isTakeAnswered = () =>
         viewer.closeInfo || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
-      await eventually('control', isAsked, Boolean, READ_MS).catch(() => {});
-      for (let said = 0; said < BURST && !viewer.closeInfo; said++) {
-        const message = messageOf(viewer, hostile);
+      await eventually('control', isTakeAnswered, Boolean, READ_WITHIN_MS).catch(() => {});
+      for (let sentCount = 0; sentCount < BURST && !viewer.closeInfo; sentCount++) {
+        const message = hostileMessage(viewer, hostile);
         world.notes.note(String(message));
         viewer.sendRaw(message);
       }
@@ -41,17 +41,19 @@ export async function attackFromViewers(world: Fixture, hostile: HostileValues, 
   });
 }
 
-function messageOf(viewer: LiveViewer, hostile: HostileValues): string | Buffer {
-  const { properties = {} }: { properties?: Record<string, TSchema> } = hostile.pick(MESSAGES) ?? {};
+function hostileMessage(viewer: LiveViewer, hostile: HostileValues): string | Buffer {
+  const { properties = {} }: { properties?: Record<string, TSchema> } = hostile.pick(MESSAGE_SCHEMAS) ?? {};
   const names = Object.keys(properties);
-  const chosen = hostile.pick(names);
-  const common: Readonly<Record<string, unknown>> = { fence: viewer.fence, page: viewer.page };
+  const hostileName = hostile.pick(names);
+  const commonFields: Readonly<Record<string, unknown>> = { fence: viewer.fence, page: viewer.page };
   const message = Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
-      name === chosen && !hostile.chance(3) ? hostile.value() : (common[name] ?? plausibleValueOf(schema, hostile)),
+      name === hostileName && !hostile.chance(3)
+        ? hostile.value()
+        : (commonFields[name] ?? plausibleValueOf(schema, hostile)),
     ]),
   );
-  const whole = hostile.json(hostile.chance(20) ? hostile.value() : message);
-  return hostile.chance(10) ? hostile.broken(whole) : whole;
+  const wholeMessage = hostile.json(hostile.chance(20) ? hostile.value() : message);
+  return hostile.chance(10) ? hostile.brokenMessage(wholeMessage) : wholeMessage;
 }

@@ -11,7 +11,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e]*$/;
 
 /** Headers that a caller may not set, because they are set here or describe the connection. Cookies are never sent. */
-const RESERVED: ReadonlySet<string> = new Set([
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
   'content-length',
@@ -46,7 +46,7 @@ export function headersOf(
   let bytes = 0;
   for (const [name, value] of entries) {
     const lower = name.toLowerCase();
-    if (!TOKEN.test(name) || !VALUE.test(value) || RESERVED.has(lower) || names.has(lower))
+    if (!TOKEN.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(lower) || names.has(lower))
       throw new CallError('bad_header');
     names.add(lower);
     bytes += name.length + value.length;

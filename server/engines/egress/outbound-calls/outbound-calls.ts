@@ -29,7 +29,7 @@ export interface OutboundCall {
 
 export interface CallResponse extends ReceivedResponse {
   readonly kind: 'answered';
-  readonly connected: {
+  readonly endpoint: {
     /** The checked address that the call was sent to. For the log of the server, not for callers of the API. */
     readonly address: string;
     readonly port: number;
@@ -126,8 +126,8 @@ export class OutboundCalls {
       signal.throwIfAborted();
       markSent();
       const reply = await exchange(socket, message, this.#limits);
-      const connected = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
-      return { kind: 'answered', ...reply, connected };
+      const endpoint = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
+      return { kind: 'answered', ...reply, endpoint };
     } finally {
       signal.removeEventListener('abort', close);
       close();
