@@ -12,7 +12,7 @@ import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { describeMachine, readMachine } from './machine.ts';
-import { type Misbehaviour, openOffender } from './misbehaviour.ts';
+import { type Misbehavior, openOffender } from './misbehavior.ts';
 
 const CPU_ROOT = '/sys/fs/cgroup/cpu';
 const IDLE_GROUP = join(CPU_ROOT, `berth-bench-${process.pid}`);
@@ -27,7 +27,7 @@ const TARGET = 3;
 
 interface NeighbourOptions {
   readonly quick: boolean;
-  /** Measures only this misbehaviour. Default: each one, and then all at once. */
+  /** Measures only this misbehavior. Default: each one, and then all at once. */
   readonly only?: string;
 }
 
@@ -98,8 +98,8 @@ function latenciesOf(durationsMs: readonly number[]): Latencies {
   return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0, count: sortedMs.length };
 }
 
-/** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
-async function repeatFor({ run }: Misbehaviour, ms: number): Promise<number> {
+/** Repeats the misbehavior until the time is over. Refusals by the server are expected. */
+async function repeatFor({ run }: Misbehavior, ms: number): Promise<number> {
   const endMs = systemClock.monotonicMs() + ms;
   let refusals = 0;
   while (systemClock.monotonicMs() < endMs)
@@ -140,13 +140,13 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     'answers',
   ]);
   const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quietLatencies, quietLatencies)];
-  for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
-    process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
+  for (const misbehavior of offender.misbehaviors.filter(({ name }) => (only ?? name) === name)) {
+    process.stderr.write(`neighbour: ${misbehavior.name}\n`);
     await probe.take();
-    const refusals = await repeatFor(misbehaviour, loadMs);
+    const refusals = await repeatFor(misbehavior, loadMs);
     table.push(
       latencyRow(
-        refusals > 0 ? `${misbehaviour.name} (${refusals} refused)` : misbehaviour.name,
+        refusals > 0 ? `${misbehavior.name} (${refusals} refused)` : misbehavior.name,
         await probe.take(),
         quietLatencies,
       ),
@@ -155,7 +155,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   if (only === undefined) {
     process.stderr.write('neighbour: all at once\n');
     await probe.take();
-    await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * loadMs)));
+    await Promise.all(offender.misbehaviors.map(misbehavior => repeatFor(misbehavior, 2 * loadMs)));
     table.push(latencyRow('all of it at once', await probe.take(), quietLatencies));
   }
   probe.end();

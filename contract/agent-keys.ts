@@ -32,7 +32,7 @@ export const AgentKey = Type.Object(
     id: Uuid('Id of the key.'),
     applicationId: Uuid('Id of the application that the key belongs to.'),
     name: Type.String(),
-    prefix: Type.String({ description: 'First characters of the key, by which it can be recognised.' }),
+    prefix: Type.String({ description: 'First characters of the key, by which it can be recognized.' }),
     scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
     grants: Grants('Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`.'),
     cidrAllow: Type.Array(Type.String(), {

@@ -391,7 +391,7 @@ export type ConsumerPasskeys = Static<typeof ConsumerPasskeys>;
 
 export const AddConsumerPasskey = Type.Object({
   ticket: Ticket,
-  name: Type.String({ minLength: 1, maxLength: 64, description: 'Name by which the passkey can be recognised.' }),
+  name: Type.String({ minLength: 1, maxLength: 64, description: 'Name by which the passkey can be recognized.' }),
   response: PasskeyResponse,
 });
 export type AddConsumerPasskey = Static<typeof AddConsumerPasskey>;

@@ -168,7 +168,7 @@ export const PasskeyParams = Type.Object({ id: Uuid('Id of the passkey.') });
 
 export const AddPasskey = Type.Object({
   ticket: Ticket,
-  name: Name('A name by which you recognise the passkey.'),
+  name: Name('A name by which you recognize the passkey.'),
   response: PasskeyResponse,
 });
 export type AddPasskey = Static<typeof AddPasskey>;

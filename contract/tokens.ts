@@ -69,7 +69,7 @@ export const Token = Type.Object(
         '`personal` was issued by a person or a token; `developer` was issued to a device that a person approved.',
     }),
     name: Type.String(),
-    prefix: Type.String({ description: 'First characters of the token, by which it can be recognised.' }),
+    prefix: Type.String({ description: 'First characters of the token, by which it can be recognized.' }),
     scopes: Type.Array(Type.String(), { description: 'Permissions of the token, limited by the role of its account.' }),
     applicationIds: Type.Optional(
       Type.Array(Type.String(), {

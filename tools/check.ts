@@ -1,4 +1,4 @@
-// `npm run check`: all checks at once, each complaint with its remedy.
+// `npm run check`: all checks at once, each violation with its remedy.
 // Arguments select checks: npm run check -- layers tidy
 // Files that passed the compiler and the linter are recorded under .berth, and are checked again when they, or files
 // that they import, have changed. `--cold` discards these records first.
@@ -12,7 +12,7 @@ import { checkEntrances } from './entrances.ts';
 import { CLIENT_TYPES, checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { checkLengths } from './lengths.ts';
-import { type Complaint, isCode, readSourceFiles, type SourceFile } from './source-files.ts';
+import { isCode, readSourceFiles, type SourceFile, type Violation } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 import { checkTimers } from './timers.ts';
 
@@ -137,18 +137,18 @@ async function checkClientTypes(): Promise<Outcome> {
   )
     return { ok: true, text: '' };
   const { clientTypesFile } = await import('./client-types.ts');
-  const complaints = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
-  if (complaints.length === 0) writeNotes(NOTES_PATHS.client, { of: inputsDigest, files: digestsOf(committedFiles) });
-  return outcomeOf(complaints);
+  const violations = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
+  if (violations.length === 0) writeNotes(NOTES_PATHS.client, { of: inputsDigest, files: digestsOf(committedFiles) });
+  return outcomeOf(violations);
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-function outcomeOf(complaints: readonly Complaint[]): Outcome {
-  const text = complaints
+function outcomeOf(violations: readonly Violation[]): Outcome {
+  const text = violations
     .map(({ path, line, what, remedy }) => `${path}${line === undefined ? '' : `:${line}`}: ${what}\n    -> ${remedy}`)
     .join('\n');
-  return { ok: complaints.length === 0, text };
+  return { ok: violations.length === 0, text };
 }
 
 function runProgram(

@@ -6,18 +6,18 @@ const files = (texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([path, text]) => ({ path: `server/kit/${path}.ts`, text }));
 
 test('reports a circular import once, with its path', () => {
-  const complaints = checkCycles(
+  const violations = checkCycles(
     files({ a: "import './b.ts';", b: "import './c.ts';", c: "import './a.ts';\nimport './d.ts';", d: '' }),
   );
-  assert.equal(complaints.length, 1);
-  assert.match(complaints[0]?.what ?? '', /a\.ts -> server\/kit\/b\.ts -> server\/kit\/c\.ts -> server\/kit\/a\.ts/);
+  assert.equal(violations.length, 1);
+  assert.match(violations[0]?.what ?? '', /a\.ts -> server\/kit\/b\.ts -> server\/kit\/c\.ts -> server\/kit\/a\.ts/);
 });
 
 test('reports two circular imports through one file', () => {
-  const complaints = checkCycles(
+  const violations = checkCycles(
     files({ a: "import './b.ts';\nimport './c.ts';", b: "import './a.ts';", c: "import './a.ts';" }),
   );
-  assert.equal(complaints.length, 2);
+  assert.equal(violations.length, 2);
 });
 
 test('reports a circular import of types', () => {

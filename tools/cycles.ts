@@ -1,16 +1,16 @@
 // Finds circular imports, of values or of types: neither file can be understood without the other.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
-import { type Complaint, isCode, type SourceFile } from './source-files.ts';
+import { isCode, type SourceFile, type Violation } from './source-files.ts';
 
 const REMEDY = 'move what both need into a third file, or pass it as a parameter.';
 
-export function checkCycles(files: readonly SourceFile[]): Complaint[] {
+export function checkCycles(files: readonly SourceFile[]): Violation[] {
   const edges = new Map(files.filter(file => isCode(file.path)).map(file => [file.path, targetsOf(file)]));
-  const complaintByCycle = new Map<string, Complaint>();
+  const violationByCycle = new Map<string, Violation>();
   const visited = new Set<string>();
-  for (const start of edges.keys()) follow(start, [], edges, visited, complaintByCycle);
-  return [...complaintByCycle.values()];
+  for (const start of edges.keys()) follow(start, [], edges, visited, violationByCycle);
+  return [...violationByCycle.values()];
 }
 
 function targetsOf(file: SourceFile): string[] {
@@ -24,12 +24,12 @@ function follow(
   trail: readonly string[],
   edges: ReadonlyMap<string, readonly string[]>,
   visited: Set<string>,
-  complaintByCycle: Map<string, Complaint>,
+  violationByCycle: Map<string, Violation>,
 ): void {
   const cycleStart = trail.indexOf(path);
   if (cycleStart !== -1) {
     const cycle = trail.slice(cycleStart);
-    complaintByCycle.set([...cycle].sort().join(), {
+    violationByCycle.set([...cycle].sort().join(), {
       path,
       what: `circular import: ${[...cycle, path].join(' -> ')}`,
       remedy: REMEDY,
@@ -37,6 +37,6 @@ function follow(
     return;
   }
   if (visited.has(path)) return;
-  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, visited, complaintByCycle);
+  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, visited, violationByCycle);
   visited.add(path);
 }

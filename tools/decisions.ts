@@ -1,34 +1,34 @@
 // Checks the index of decisions: each file is listed once, in the order of its number, under its title.
 import { posix } from 'node:path';
-import type { Complaint, SourceFile } from './source-files.ts';
+import type { SourceFile, Violation } from './source-files.ts';
 
 const INDEX_PATH = 'docs/decisions/README.md';
 const DECISION_PATH = /^docs\/decisions\/\d{4}-[\w-]+\.md$/;
 
-export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
+export function checkDecisions(files: readonly SourceFile[]): Violation[] {
   const index = files.find(({ path }) => path === INDEX_PATH)?.text ?? '';
   const indexLines = index.split('\n').filter(line => line.startsWith('- '));
   const lines = files.filter(({ path }) => DECISION_PATH.test(path)).map(lineFor);
   const expectedLines = lines.map(({ line }) => line);
-  const missingLineComplaints = lines
+  const missingLineViolations = lines
     .filter(({ line }) => !indexLines.includes(line))
     .map(({ path, line }) => ({
       path,
       what: 'the index of decisions does not list this file under its title',
       remedy: `write into ${INDEX_PATH}: ${line}`,
     }));
-  const extraLineComplaints = indexLines
+  const extraLineViolations = indexLines
     .filter((line, at) => !expectedLines.includes(line) || indexLines.indexOf(line) !== at)
-    .map(line => complaint(`no decision matches this line, or it is repeated: ${line}`, 'remove or correct the line.'));
+    .map(line => violation(`no decision matches this line, or it is repeated: ${line}`, 'remove or correct the line.'));
   const isInOrder = indexLines.every((line, at) => at === 0 || (indexLines[at - 1] ?? '') <= line);
   return [
-    ...missingLineComplaints,
-    ...extraLineComplaints,
-    ...(isInOrder ? [] : [complaint('the index is not ordered by number', 'sort its lines.')]),
+    ...missingLineViolations,
+    ...extraLineViolations,
+    ...(isInOrder ? [] : [violation('the index is not ordered by number', 'sort its lines.')]),
   ];
 }
 
-const complaint = (what: string, remedy: string): Complaint => ({ path: INDEX_PATH, what, remedy });
+const violation = (what: string, remedy: string): Violation => ({ path: INDEX_PATH, what, remedy });
 
 /** Returns the index line for a document: `- [0001: Title](0001-name.md)`. */
 function lineFor({ path, text }: SourceFile): { path: string; line: string } {

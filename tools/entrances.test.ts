@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkEntrances } from './entrances.ts';
 
-const complaintsOf = (text: string, path = 'server/entry/cdp/a.ts', exceptions = {}): string[] =>
+const violationsOf = (text: string, path = 'server/entry/cdp/a.ts', exceptions = {}): string[] =>
   checkEntrances([{ path, text }], exceptions).map(({ what }) => what);
 
 for (const text of [
@@ -19,7 +19,7 @@ for (const text of [
   'const value = [text].map(JSON.parse);',
   'const url = String(params.url);',
 ])
-  test(`reports ${text.split('\n')[0]}`, () => assert.equal(complaintsOf(text).length, 1, text));
+  test(`reports ${text.split('\n')[0]}`, () => assert.equal(violationsOf(text).length, 1, text));
 
 for (const text of [
   "socket.on('message', guardListener(this.#failed, (data: Buffer) => this.#hear(data)));",
@@ -31,17 +31,17 @@ for (const text of [
   'const value = parseJson(text);',
   'const text = `${count}`; const other = value.toString(); const name = "String(";',
 ])
-  test(`accepts ${text.split('\n')[0]}`, () => assert.deepEqual(complaintsOf(text), []));
+  test(`accepts ${text.split('\n')[0]}`, () => assert.deepEqual(violationsOf(text), []));
 
 test('accepts an entrance without a guard if the table gives a reason, and reports superfluous rows', () => {
   const text = "socket.on('data', keep);";
   const path = 'server/engines/slots/a.ts';
-  assert.deepEqual(complaintsOf(text, path, { [path]: { data: 'they are ours' } }), []);
-  assert.equal(complaintsOf('', path, { [path]: { data: 'they are ours' } }).length, 1);
-  assert.equal(complaintsOf(text, path, { [path]: { message: 'they are ours' } }).length, 2);
+  assert.deepEqual(violationsOf(text, path, { [path]: { data: 'they are ours' } }), []);
+  assert.equal(violationsOf('', path, { [path]: { data: 'they are ours' } }).length, 1);
+  assert.equal(violationsOf(text, path, { [path]: { message: 'they are ours' } }).length, 2);
 });
 
 test('checks neither tests nor tools nor the console', () => {
   for (const path of ['server/kit/a.test.ts', 'tools/a.ts', 'console/a.ts', 'tests/harness/a.ts'])
-    assert.deepEqual(complaintsOf("socket.on('message', hear); JSON.parse(text);", path), []);
+    assert.deepEqual(violationsOf("socket.on('message', hear); JSON.parse(text);", path), []);
 });

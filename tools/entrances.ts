@@ -2,7 +2,7 @@
 // (server/kit/guard.ts) there: an error thrown by such a listener would otherwise end the process, with all sessions.
 // Entrances without a guard are listed here with the reason.
 import { codeOnly, withoutComments } from './imports.ts';
-import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
+import { isCode, isTest, lineOf, type SourceFile, type Violation } from './source-files.ts';
 
 /** Events that deliver bytes from outside, or values made from them. */
 const EVENTS = [
@@ -99,7 +99,7 @@ interface Entrance {
 }
 
 /** `exceptions`: the entrances that may be without a guard, with the reasons. */
-export function checkEntrances(files: readonly SourceFile[], exceptions = UNGUARDED_BY_DESIGN): Complaint[] {
+export function checkEntrances(files: readonly SourceFile[], exceptions = UNGUARDED_BY_DESIGN): Violation[] {
   const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
   const unguardedEntrances = serverFiles.flatMap(unguardedEntrancesIn);
   const entranceKeys = new Set(unguardedEntrances.map(({ path, name }) => `${path} ${name}`));
@@ -107,7 +107,7 @@ export function checkEntrances(files: readonly SourceFile[], exceptions = UNGUAR
     Object.keys(reasons).flatMap(name => (entranceKeys.has(`${path} ${name}`) ? [] : [{ path, name }])),
   );
   return [
-    ...unguardedEntrances.filter(({ path, name }) => exceptions[path]?.[name] === undefined).map(complaint),
+    ...unguardedEntrances.filter(({ path, name }) => exceptions[path]?.[name] === undefined).map(violation),
     ...serverFiles.flatMap(conversionsIn),
     ...staleEntries.map(({ path, name }) => ({
       path,
@@ -117,7 +117,7 @@ export function checkEntrances(files: readonly SourceFile[], exceptions = UNGUAR
   ];
 }
 
-const complaint = ({ path, line, name }: Entrance): Complaint => ({
+const violation = ({ path, line, name }: Entrance): Violation => ({
   path,
   line,
   what: `bytes from outside enter here without a guard: ${name}`,
@@ -146,7 +146,7 @@ function isMadeByGuard(code: string, listener: string): boolean {
   return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guardListener\\(`).test(code);
 }
 
-function conversionsIn({ path, text }: SourceFile): Complaint[] {
+function conversionsIn({ path, text }: SourceFile): Violation[] {
   if (!NO_STRING_CALL_PATHS.test(path)) return [];
   return [...codeOnly(text).matchAll(STRING_CALL)].map(match => ({
     path,

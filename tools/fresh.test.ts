@@ -12,13 +12,13 @@ test('reports a generated file that is missing or out of date, but not one that 
   t.after(() => rmSync(root, { recursive: true }));
   writeFileSync(join(root, 'same.md'), 'a\n');
   writeFileSync(join(root, 'old.md'), 'a\n');
-  const complaints = checkFresh(root, [
+  const violations = checkFresh(root, [
     { path: 'same.md', text: 'a\n' },
     { path: 'old.md', text: 'b\n' },
     { path: 'absent.md', text: 'c\n' },
   ]);
   assert.deepEqual(
-    complaints.map(one => `${one.path} ${one.what}`),
+    violations.map(one => `${one.path} ${one.what}`),
     ['old.md this generated file is out of date', 'absent.md this generated file is missing'],
   );
 });

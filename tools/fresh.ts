@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { settingNames } from './setting-names.ts';
-import type { Complaint } from './source-files.ts';
+import type { Violation } from './source-files.ts';
 
 export interface GeneratedFile {
   readonly path: string;
@@ -12,7 +12,7 @@ export interface GeneratedFile {
 export const CLIENT_TYPES = 'sdk/generated/api.ts';
 const SETTINGS_DOCUMENT = 'docs/operating.md';
 
-export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[]): Complaint[] {
+export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[]): Violation[] {
   return generatedFiles.flatMap(file => {
     const committedText = existsSync(join(root, file.path)) ? readFileSync(join(root, file.path), 'utf8') : undefined;
     if (committedText === file.text) return [];
@@ -22,7 +22,7 @@ export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[
 }
 
 /** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */
-export function checkSettings(document: string, names: readonly string[] = settingNames()): Complaint[] {
+export function checkSettings(document: string, names: readonly string[] = settingNames()): Violation[] {
   const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
   const undocumentedNames = names.filter(name => !rows.includes(name));
   const unusedRowNames = rows.filter(name => !names.includes(name));

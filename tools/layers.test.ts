@@ -69,11 +69,11 @@ for (const [from, specifier, typeOnly = false] of ALLOWED_IMPORTS)
     assert.equal(judge(from, specifier, typeOnly), undefined);
   });
 
-test('a complaint names the file, the line and the remedy', () => {
+test('a violation names the file, the line and the remedy', () => {
   const text = "// Owns it.\nimport { slots } from '../../engines/slots/slots.ts';\n";
-  const [complaint, ...others] = checkLayers([{ path: 'server/domain/sessions/create.ts', text }]);
+  const [violation, ...others] = checkLayers([{ path: 'server/domain/sessions/create.ts', text }]);
   assert.equal(others.length, 0);
-  assert.equal(complaint?.line, 2);
-  assert.match(complaint?.what ?? '', /types only/);
-  assert.match(complaint?.remedy ?? '', /parameter/);
+  assert.equal(violation?.line, 2);
+  assert.match(violation?.what ?? '', /types only/);
+  assert.match(violation?.remedy ?? '', /parameter/);
 });

@@ -2,7 +2,7 @@
 // and whether only types are imported.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
-import { type Complaint, isCode, type SourceFile } from './source-files.ts';
+import { isCode, type SourceFile, type Violation } from './source-files.ts';
 
 interface Place {
   readonly layer: Layer;
@@ -206,7 +206,7 @@ function judgeNeighbour(place: Place, other: Place): string | undefined {
   return `${place.layer}/${place.folder} may not import ${other.layer}/${other.folder}: ${place.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;
 }
 
-export function checkLayers(files: readonly SourceFile[]): Complaint[] {
+export function checkLayers(files: readonly SourceFile[]): Violation[] {
   return files
     .filter(file => isCode(file.path))
     .flatMap(file =>

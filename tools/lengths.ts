@@ -1,6 +1,6 @@
 // Finds long wiring functions: a function that connects parts of the server has at most 60 lines.
 import { codeOnly } from './imports.ts';
-import { type Complaint, isTest, type SourceFile } from './source-files.ts';
+import { isTest, type SourceFile, type Violation } from './source-files.ts';
 
 const LINES_MAX = 60;
 const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
@@ -11,11 +11,11 @@ const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metric
 const TOP_LEVEL_LINE = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
 
-export function checkLengths(files: readonly SourceFile[]): Complaint[] {
+export function checkLengths(files: readonly SourceFile[]): Violation[] {
   return files.filter(({ path }) => WIRING.test(path) && !isTest(path)).flatMap(longFunctionsIn);
 }
 
-function longFunctionsIn({ path, text }: SourceFile): Complaint[] {
+function longFunctionsIn({ path, text }: SourceFile): Violation[] {
   const lines = codeOnly(text).trimEnd().split('\n');
   const starts = lines.flatMap((line, at) => (TOP_LEVEL_LINE.test(line) ? [at] : []));
   return starts.flatMap((start, index) => {

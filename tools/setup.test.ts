@@ -46,7 +46,7 @@ test('reports a package as missing if its version differs or its folder was remo
   assert.deepEqual(missingNpmPackages(root), ['a', '@scope/b']);
 });
 
-test('recognises a Debian package by its files', () => {
+test('recognizes a Debian package by its files', () => {
   const packages = [
     { name: 'coreutils', needs: 'x', commands: ['mkfifo', 'timeout'] },
     { name: 'nothing', needs: 'x', commands: ['mkfifo', 'no-such-command-anywhere'] },

@@ -10,7 +10,7 @@ export interface SourceFile {
 }
 
 /** An error that a check reports: the file, the line, the problem, and the remedy. */
-export interface Complaint {
+export interface Violation {
   readonly path: string;
   readonly line?: number;
   readonly what: string;

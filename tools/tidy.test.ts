@@ -7,7 +7,7 @@ import { checkTidy } from './tidy.ts';
  * Checks the file together with another file that imports it, so that it does not also violate the rule against unused
  * files.
  */
-function complaintsOf(path: string, text: string, otherFiles: readonly SourceFile[] = []): string[] {
+function violationsOf(path: string, text: string, otherFiles: readonly SourceFile[] = []): string[] {
   const importingFile = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
   return checkTidy([{ path, text }, importingFile, ...otherFiles]).map(found => `${found.path}: ${found.what}`);
 }
@@ -49,7 +49,7 @@ const BANNED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
 
 for (const [path, text] of BANNED_TEXTS)
   test(`reports in ${path}: ${text}`, () => {
-    assert.equal(complaintsOf(path, withOpeningComment(text)).length, 1);
+    assert.equal(violationsOf(path, withOpeningComment(text)).length, 1);
   });
 
 const ACCEPTED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
@@ -70,12 +70,12 @@ const ACCEPTED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
 
 for (const [path, text] of ACCEPTED_TEXTS)
   test(`accepts in ${path}: ${text}`, () => {
-    assert.deepEqual(complaintsOf(path, withOpeningComment(text)), []);
+    assert.deepEqual(violationsOf(path, withOpeningComment(text)), []);
   });
 
 test('requires a comment at the start of a file', () => {
-  assert.deepEqual(complaintsOf('cli/a.ts', 'export const a = 1;\n'), ['cli/a.ts: no opening comment']);
-  assert.deepEqual(complaintsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
+  assert.deepEqual(violationsOf('cli/a.ts', 'export const a = 1;\n'), ['cli/a.ts: no opening comment']);
+  assert.deepEqual(violationsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
 });
 
 test('reports a file that only its own test imports', () => {

@@ -2,7 +2,7 @@
 // links that have a target, no unused files.
 import { posix } from 'node:path';
 import { codeOnly, withoutComments } from './imports.ts';
-import { type Complaint, isCode, isDocument, isTest, lineOf, type SourceFile } from './source-files.ts';
+import { isCode, isDocument, isTest, lineOf, type SourceFile, type Violation } from './source-files.ts';
 
 interface Ban {
   readonly pattern: RegExp;
@@ -140,7 +140,7 @@ const HARD_WORD_BANS: readonly Ban[] = [
   { pattern: BANNED_IN_CODE, where: isCheckedCode },
 ].map(ban => ({ ...ban, what: 'words that are hard to understand', remedy: PLAIN_REMEDY, look: 'text' as const }));
 
-export function checkTidy(files: readonly SourceFile[]): Complaint[] {
+export function checkTidy(files: readonly SourceFile[]): Violation[] {
   return [
     ...files.flatMap(bannedWords),
     ...files.flatMap(checkOpening),
@@ -150,7 +150,7 @@ export function checkTidy(files: readonly SourceFile[]): Complaint[] {
   ];
 }
 
-function bannedWords(file: SourceFile): Complaint[] {
+function bannedWords(file: SourceFile): Violation[] {
   return [...BANS, ...HARD_WORD_BANS]
     .filter(ban => ban.where(file.path))
     .flatMap(ban => {
@@ -167,7 +167,7 @@ function bannedWords(file: SourceFile): Complaint[] {
 
 const NEEDS_OPENING = /^(?:contract|server|sdk|cli|console|tools|bench|tests)\//;
 
-function checkOpening(file: SourceFile): Complaint[] {
+function checkOpening(file: SourceFile): Violation[] {
   if (!isCode(file.path) || file.path.endsWith('.test.ts') || !NEEDS_OPENING.test(file.path)) return [];
   const firstLines = file.text.replace(/^#!.*\n/, '').trimStart();
   if (/^(?:\/\/\s*\S|\/\*)/.test(firstLines)) return [];
@@ -186,7 +186,7 @@ function prose(text: string): string {
   return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
 }
 
-function checkTitle(file: SourceFile): Complaint[] {
+function checkTitle(file: SourceFile): Violation[] {
   if (!isDocument(file.path)) return [];
   const titles = [...prose(file.text).matchAll(/^# .+$/gm)];
   if (titles.length === 1) return [];
@@ -200,7 +200,7 @@ function checkTitle(file: SourceFile): Complaint[] {
   ];
 }
 
-function deadLinks(files: readonly SourceFile[]): Complaint[] {
+function deadLinks(files: readonly SourceFile[]): Violation[] {
   const existingPaths = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
   return files
     .filter(({ path }) => isDocument(path))
@@ -234,7 +234,7 @@ const foldersOf = (path: string): string[] => {
 /** Files that documents link to, but that the checks do not read. */
 const UNCHECKED_FILES = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
-function unusedFiles(files: readonly SourceFile[]): Complaint[] {
+function unusedFiles(files: readonly SourceFile[]): Violation[] {
   const projectFiles = files.filter(
     file => /^(?:contract|server|sdk|cli|console|tools|bench)\//.test(file.path) && isCode(file.path),
   );

@@ -2,7 +2,7 @@
 // (server/kit/clock.ts). A time limit for a socket, a program or a browser uses real time, and is listed here with its
 // reason.
 import { codeOnly, withoutComments } from './imports.ts';
-import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
+import { isCode, isTest, lineOf, type SourceFile, type Violation } from './source-files.ts';
 
 const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\s*\(/g;
 /** Matches, for example, `import { setTimeout as timer } from 'node:timers/promises'`. */
@@ -37,7 +37,7 @@ const REAL_TIMERS: Readonly<Record<string, string>> = {
 };
 
 /** `exceptions`: the files that may have real timers, with the reasons. */
-export function checkTimers(files: readonly SourceFile[], exceptions = REAL_TIMERS): Complaint[] {
+export function checkTimers(files: readonly SourceFile[], exceptions = REAL_TIMERS): Violation[] {
   const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
   const timers = serverFiles.filter(({ path }) => path !== CLOCK_FILE).flatMap(timersIn);
   const pathsWithTimers = new Set(timers.map(({ path }) => path));
@@ -53,7 +53,7 @@ export function checkTimers(files: readonly SourceFile[], exceptions = REAL_TIME
   ];
 }
 
-function timersIn({ path, text }: SourceFile): Complaint[] {
+function timersIn({ path, text }: SourceFile): Violation[] {
   const matches = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(TIMER_IMPORT)];
   return matches.map(({ index }) => ({
     path,

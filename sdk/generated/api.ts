@@ -5020,7 +5020,7 @@ export interface components {
              */
             applicationId: string;
             name: string;
-            /** @description First characters of the key, by which it can be recognised. */
+            /** @description First characters of the key, by which it can be recognized. */
             prefix: string;
             /** @description Permissions of the key. */
             scopes: string[];
@@ -5175,7 +5175,7 @@ export interface components {
              */
             kind: "personal" | "developer";
             name: string;
-            /** @description First characters of the token, by which it can be recognised. */
+            /** @description First characters of the token, by which it can be recognized. */
             prefix: string;
             /** @description Permissions of the token, limited by the role of its account. */
             scopes: string[];
@@ -19159,7 +19159,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description Name by which the passkey can be recognised. */
+                    /** @description Name by which the passkey can be recognized. */
                     name: string;
                     /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
@@ -21537,7 +21537,7 @@ export interface operations {
                          */
                         applicationId: string;
                         name: string;
-                        /** @description First characters of the key, by which it can be recognised. */
+                        /** @description First characters of the key, by which it can be recognized. */
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
@@ -21767,7 +21767,7 @@ export interface operations {
                          */
                         applicationId: string;
                         name: string;
-                        /** @description First characters of the key, by which it can be recognised. */
+                        /** @description First characters of the key, by which it can be recognized. */
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
@@ -22992,7 +22992,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description A name by which you recognise the passkey. 1–64 characters after trimming, without control characters. */
+                    /** @description A name by which you recognize the passkey. 1–64 characters after trimming, without control characters. */
                     name: string;
                     /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
@@ -23621,7 +23621,7 @@ export interface operations {
                          */
                         kind: "personal" | "developer";
                         name: string;
-                        /** @description First characters of the token, by which it can be recognised. */
+                        /** @description First characters of the token, by which it can be recognized. */
                         prefix: string;
                         /** @description Permissions of the token, limited by the role of its account. */
                         scopes: string[];

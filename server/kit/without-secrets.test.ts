@@ -17,7 +17,7 @@ test('removes a secret that is plain or encoded as JSON, for a URL, in hexadecim
   for (const echo of echoes) assert.match(clean(`before ${echo} after`), /^before .*\*\*\*.* after$/, echo);
 });
 
-test('does not change other strings, and ignores secrets that are too short to be recognised', () => {
+test('does not change other strings, and ignores secrets that are too short to be recognized', () => {
   assert.equal(secretRedactor([SECRET])('password of the day'), 'password of the day');
   assert.equal(secretRedactor(['abc'])('abc abcabc'), 'abc abcabc');
 });

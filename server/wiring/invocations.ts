@@ -24,7 +24,7 @@ import { DriveFailed } from '../engines/driver/command.ts';
 import { TO_MARKDOWN } from '../engines/driver/to-markdown.ts';
 import type { InvocationRow, InvocationRows } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
-import { normaliseCreate } from '../entry/http/normalise-create.ts';
+import { normalizeCreate } from '../entry/http/normalize-create.ts';
 import { addMs } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
@@ -88,7 +88,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
       const row = await store.sessions.get(applicationId, id);
       return row !== undefined && isExclusive(row);
     },
-    requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offeredChoices }),
+    requestOf: (body: CreateSession) => normalizeCreate(body, { mount: 'native', ...offeredChoices }),
     toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { owner: jobOwner }),
   });
   const validate = validateIn(workers);

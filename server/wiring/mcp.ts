@@ -6,7 +6,7 @@ import type { BrowserToolsParts } from '../domain/mcp/browser-tools.ts';
 import { BrowserTools } from '../domain/mcp/browser-tools.ts';
 import { HandOvers } from '../domain/mcp/hand-overs.ts';
 import { OperationTools } from '../domain/mcp/operation-tools.ts';
-import { normaliseCreate } from '../entry/http/normalise-create.ts';
+import { normalizeCreate } from '../entry/http/normalize-create.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import type { openHandoffs } from './handoffs.ts';
@@ -29,7 +29,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
     ...{ sessions, live, uploads, ...driving },
     handOvers: new HandOvers({ requests, changeFollower: handoffFollower, handoffs: service, rows, publicUrl }),
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
-      normaliseCreate(
+      normalizeCreate(
         {
           ...(timeout === undefined ? {} : { timeout }),
           // Needed because the driver disconnects when it is idle, which would otherwise end the session.

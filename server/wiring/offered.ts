@@ -1,5 +1,5 @@
 // The values that a create request can choose from: the configured regions, and the engines that passed the probe.
-import type { OfferedChoices } from '../entry/http/normalise-create.ts';
+import type { OfferedChoices } from '../entry/http/normalize-create.ts';
 import type { Foundation } from './foundation.ts';
 
 export const offeredChoicesOf = ({

@@ -71,13 +71,16 @@ test('a member approves the digest, and the agent executes the Action once', asy
   const { createHash } = await import('node:crypto');
   const digest = createHash('sha256').update(canonicalJson(action.action)).digest('hex');
   assert.equal(action.digest, `sha256:${digest}`);
-  const early = await agent.execute(action);
-  assert.deepEqual([early.status, early.body.code], [409, 'approval_required']);
+  const earlyRefusal = await agent.execute(action);
+  assert.deepEqual([earlyRefusal.status, earlyRefusal.body.code], [409, 'approval_required']);
 
-  const seen = await admin.get<ApplicationAction>(`/v1/approvals/${action.jobId}`);
-  assert.equal(seen.status, 200, seen.text);
-  assert.deepEqual(seen.body.asksFor, { summary: 'Cancel order A-1', fields: [{ label: 'Order', value: 'A-1' }] });
-  assert.deepEqual([seen.body.reason, seen.body.mayDecide], ['The customer asked.', true]);
+  const actionResponse = await admin.get<ApplicationAction>(`/v1/approvals/${action.jobId}`);
+  assert.equal(actionResponse.status, 200, actionResponse.text);
+  assert.deepEqual(actionResponse.body.asksFor, {
+    summary: 'Cancel order A-1',
+    fields: [{ label: 'Order', value: 'A-1' }],
+  });
+  assert.deepEqual([actionResponse.body.reason, actionResponse.body.mayDecide], ['The customer asked.', true]);
   await stepUp(admin);
   const pendingRead = agent.read(action.jobId, '?wait=50&since=awaiting_approval');
   const approval = await decide(server, admin, action);
@@ -85,22 +88,22 @@ test('a member approves the digest, and the agent executes the Action once', asy
   assert.equal((await pendingRead).body.status, 'approved');
   assert.deepEqual(approval.body.decision?.by.kind, 'member');
 
-  const done = await agent.execute(action);
-  assert.equal(done.status, 200, done.text);
-  assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
-  assert.deepEqual([done.body.jobId, done.body.metadata], [action.jobId, metadata]);
+  const executeResponse = await agent.execute(action);
+  assert.equal(executeResponse.status, 200, executeResponse.text);
+  assert.deepEqual([executeResponse.body.status, executeResponse.body.output], ['succeeded', { state: 'cancelled' }]);
+  assert.deepEqual([executeResponse.body.jobId, executeResponse.body.metadata], [action.jobId, metadata]);
   const callsOf = async (jobId: string) => {
     const path = agentPath(server, `invocations?jobId=${jobId}`);
     return (await server.api<InvocationPage>('GET', path, { key })).body.data.map(({ id }) => id);
   };
-  assert.deepEqual(await callsOf(action.jobId.toUpperCase()), [done.body.id]);
-  assert.deepEqual(await callsOf(done.body.id), [], 'no call of another Action');
-  const again = await agent.execute(action);
-  assert.deepEqual([again.body.id, hits('A-1')], [done.body.id, 1]);
-  const read = await agent.read(action.jobId);
-  assert.deepEqual([read.body.status, read.body.invocationId], ['succeeded', done.body.id]);
+  assert.deepEqual(await callsOf(action.jobId.toUpperCase()), [executeResponse.body.id]);
+  assert.deepEqual(await callsOf(executeResponse.body.id), [], 'no call of another Action');
+  const secondExecuteResponse = await agent.execute(action);
+  assert.deepEqual([secondExecuteResponse.body.id, hits('A-1')], [executeResponse.body.id, 1]);
+  const readResponse = await agent.read(action.jobId);
+  assert.deepEqual([readResponse.body.status, readResponse.body.invocationId], ['succeeded', executeResponse.body.id]);
   // The Action has ended, and its operation keeps no inputs.
-  assert.equal(read.body.action, undefined);
+  assert.equal(readResponse.body.action, undefined);
 });
 
 test('an owner Action requires an owner with a fresh proof, and its receipt contains the passkey approval', async () => {
@@ -109,20 +112,24 @@ test('an owner Action requires an owner with a fresh proof, and its receipt cont
   const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-2' } });
   assert.equal(action.approver, 'owner');
   await stepUp(admin);
-  const byAdmin = await decide(server, admin, action);
-  assert.deepEqual([byAdmin.status, byAdmin.body.code], [403, 'permission_denied']);
+  const adminRefusal = await decide(server, admin, action);
+  assert.deepEqual([adminRefusal.status, adminRefusal.body.code], [403, 'permission_denied']);
   await server.advance(301_000);
-  const stale = await decide(server, owner, action);
-  assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication']);
+  const stepUpRefusal = await decide(server, owner, action);
+  assert.deepEqual([stepUpRefusal.status, stepUpRefusal.body.code], [401, 'insufficient_user_authentication']);
   const proof = await signAction(server, owner, passkey, action);
   const approval = await decide(server, owner, action, { proof });
   assert.equal(approval.status, 200, approval.text);
   assert.deepEqual([approval.body.decision?.method, approval.body.decision?.acr], ['passkey', 'phr']);
-  const done = await agent.execute(action);
-  assert.deepEqual([done.status, done.body.status, hits('A-2')], [200, 'succeeded', 1], done.text);
+  const executeResponse = await agent.execute(action);
+  assert.deepEqual(
+    [executeResponse.status, executeResponse.body.status, hits('A-2')],
+    [200, 'succeeded', 1],
+    executeResponse.text,
+  );
   const keys = (await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null })).body;
   const options = { keys, issuer: server.url, input: { orderId: 'A-2' }, action: action.action };
-  const { berth } = verifyReceipt(done.body.receipt ?? '', options);
+  const { berth } = verifyReceipt(executeResponse.body.receipt ?? '', options);
   assert.equal(berth.action?.digest, action.digest);
   assert.deepEqual([berth.action?.approval.method, berth.action?.approval.rpId], ['passkey', 'localhost']);
 });
@@ -132,8 +139,8 @@ test('an Action with executeOnApproval is executed on approval, without another 
   assert.equal(action.approver, 'member');
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
-  const executing = await agent.read(action.jobId, '?wait=50&since=approved');
-  const { invocationId = assert.fail('the Action has no invocation') } = executing.body;
+  const readResponse = await agent.read(action.jobId, '?wait=50&since=approved');
+  const { invocationId = assert.fail('the Action has no invocation') } = readResponse.body;
   const { body } = await agent.readInvocation(invocationId);
   assert.deepEqual([body.status, hits('A-3')], ['succeeded', 1]);
   assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
@@ -169,18 +176,18 @@ test('a refused, expired, cancelled or withdrawn Action is not executed', async 
 
 test('a repeated prepare request returns the same Action, and another request for an equal Action is refused while the first Action is open', async () => {
   const body = { input: { orderId: 'A-5' } };
-  const first = await agent.prepare('orders.cancel', body, 'same');
-  const again = await agent.prepare('orders.cancel', body, 'same');
+  const firstResponse = await agent.prepare('orders.cancel', body, 'same');
+  const secondResponse = await agent.prepare('orders.cancel', body, 'same');
   assert.deepEqual(
-    [again.status, again.body.jobId, again.headers['idempotency-replayed']],
-    [201, first.body.jobId, 'true'],
+    [secondResponse.status, secondResponse.body.jobId, secondResponse.headers['idempotency-replayed']],
+    [201, firstResponse.body.jobId, 'true'],
   );
-  const other = await agent.prepare('orders.cancel', { input: { orderId: 'A-6' } }, 'same');
-  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
-  const alike = await agent.prepare('orders.cancel', { ...body, expiresIn: 120, reason: 'Again.' });
-  assert.deepEqual([alike.status, alike.body.code], [409, 'already_prepared']);
-  assert.deepEqual(Object(alike.body.details).jobId, first.body.jobId);
-  await agent.cancel(first.body.jobId);
+  const conflictResponse = await agent.prepare('orders.cancel', { input: { orderId: 'A-6' } }, 'same');
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'idempotency_conflict']);
+  const duplicateRefusal = await agent.prepare('orders.cancel', { ...body, expiresIn: 120, reason: 'Again.' });
+  assert.deepEqual([duplicateRefusal.status, duplicateRefusal.body.code], [409, 'already_prepared']);
+  assert.deepEqual(Object(duplicateRefusal.body.details).jobId, firstResponse.body.jobId);
+  await agent.cancel(firstResponse.body.jobId);
   assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
 });
 
@@ -190,11 +197,15 @@ test('an Action uses the operation revision for which it was prepared, and is no
   await publisher.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none', title: 'Hold it' }));
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
-  const early = await agent.execute(action);
-  assert.deepEqual([early.status, early.body.code], [409, 'not_ready'], early.text);
+  const earlyRefusal = await agent.execute(action);
+  assert.deepEqual([earlyRefusal.status, earlyRefusal.body.code], [409, 'not_ready'], earlyRefusal.text);
   await server.advance(121_000);
-  const done = await agent.execute(action);
-  assert.deepEqual([done.body.status, done.body.operationRevision], ['succeeded', 1], done.text);
+  const executeResponse = await agent.execute(action);
+  assert.deepEqual(
+    [executeResponse.body.status, executeResponse.body.operationRevision],
+    ['succeeded', 1],
+    executeResponse.text,
+  );
 });
 
 test('members can list Actions, but only members who may decide an Action can open its approval page', async () => {

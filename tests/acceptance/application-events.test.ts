@@ -142,14 +142,14 @@ test('a stream delivers the event of a completed call', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream));
   const abortController = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
-  const stream = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, {
+  const streamResponse = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, {
     headers,
     signal: abortController.signal,
   });
-  assert.ok(stream.body);
+  assert.ok(streamResponse.body);
   assert.equal((await call('good again')).body.status, 'succeeded');
   let text = '';
-  for await (const part of stream.body.pipeThrough(new TextDecoderStream())) {
+  for await (const part of streamResponse.body.pipeThrough(new TextDecoderStream())) {
     text += part;
     if (text.includes('invocation.succeeded')) break;
   }

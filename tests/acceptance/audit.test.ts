@@ -38,8 +38,8 @@ test('the audit log records each change to an application and its keys, with the
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const from = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1', 'x-request-id': 'req_of_the_test' };
-  const renamed = await ask('PATCH', `/v1/applications/${id}`, { name: 'Store' }, { ...from, 'if-match': '*' });
-  assert.equal(renamed.status, 200, renamed.text);
+  const renameResponse = await ask('PATCH', `/v1/applications/${id}`, { name: 'Store' }, { ...from, 'if-match': '*' });
+  assert.equal(renameResponse.status, 200, renameResponse.text);
   const { body: key } = await ask<IssuedAgentKey>('POST', keys, { name: 'secret name' });
   await ask('PATCH', `${keys}/${key.id}`, { name: 'other name' }, { 'if-match': '*' });
   const { body: successor } = await ask<IssuedAgentKey>('POST', `${keys}/${key.id}/rotate`, {});
@@ -104,13 +104,13 @@ test('audit entries can be filtered by action, actor and time, and listed in pag
   const issueKey = () => ask<AgentKey>('POST', keys, { name: 'one' });
   for (let made = 0; made < 4; made += 1) await issueKey();
   const path = `/v1/applications/${id}/audit`;
-  const first = await ask<AuditPage>('GET', `${path}?limit=3`);
-  assert.equal(first.body.data.length, 3);
+  const firstResponse = await ask<AuditPage>('GET', `${path}?limit=3`);
+  assert.equal(firstResponse.body.data.length, 3);
   await issueKey();
-  const second = await ask<AuditPage>('GET', `${path}?limit=3&cursor=${first.body.nextCursor}`);
-  assert.equal(second.body.nextCursor, undefined);
+  const secondResponse = await ask<AuditPage>('GET', `${path}?limit=3&cursor=${firstResponse.body.nextCursor}`);
+  assert.equal(secondResponse.body.nextCursor, undefined);
   assert.deepEqual(
-    second.body.data.map(({ action }) => action),
+    secondResponse.body.data.map(({ action }) => action),
     ['agent_key.created', 'application.created'],
   );
   const all = await entries(id);

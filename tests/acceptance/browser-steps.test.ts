@@ -119,8 +119,11 @@ test('browser.steps returns several screenshots and PDF files, each with its own
   assert.equal(decodePng(last).colourAt(600, 400), '#00ff00');
   assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
   assert.equal(jpeg.readUInt16BE(0), 0xffd8);
-  const again = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
-  const fileDigests = Object(again.body.output).artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]);
+  const invocationResponse = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
+  const fileDigests = Object(invocationResponse.body.output).artifacts.map(({ size, checksum }: StoredFile) => [
+    size,
+    checksum,
+  ]);
   assert.deepEqual(
     fileDigests,
     artifacts.map(({ size, checksum }: StoredFile) => [size, checksum]),
@@ -187,8 +190,12 @@ test('browser.steps runs on the page of a running session, and stops at the time
   ];
   assert.equal((await runSteps({ sessionId: session.id }, laterSteps, { key: driving })).body.status, 'succeeded');
   assert.equal(await page.inputValue('#name'), 'from outside', 'no step begins after the time limit');
-  const foreign = await runSteps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
-  assert.deepEqual([foreign.status, foreign.body.code], [403, 'permission_denied'], 'without browsers:connect');
+  const permissionRefusal = await runSteps({ sessionId: session.id }, [{ do: 'sleep', ms: 1 }]);
+  assert.deepEqual(
+    [permissionRefusal.status, permissionRefusal.body.code],
+    [403, 'permission_denied'],
+    'without browsers:connect',
+  );
   await browser.close();
   await server.release(session.id);
 });
@@ -227,8 +234,13 @@ test('browser.steps stops at the first step that fails, and reports which step f
     assert.equal(Object(body.error?.details).step, step, `${name}: ${text}`);
     assert.equal(body.error?.retryable, false, 'steps before it were done');
   }
-  const accepted = await runSteps({ url, acceptStatus: [404] }, [{ do: 'goto', url: `${pages.url}/missing` }]);
-  assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
+  const missingPageResponse = await runSteps({ url, acceptStatus: [404] }, [
+    { do: 'goto', url: `${pages.url}/missing` },
+  ]);
+  assert.deepEqual(
+    [missingPageResponse.body.status, Object(missingPageResponse.body.output).status],
+    ['succeeded', 404],
+  );
 });
 
 test('browser.steps refuses steps with a missing field or a field that has no effect, and loads no page', async () => {
@@ -267,8 +279,12 @@ test('browser.steps refuses steps with a missing field or a field that has no ef
     const issue = issues.find(one => one.path.startsWith(path)) ?? assert.fail(text);
     assert.match(issue.message, message);
   }
-  const unkeyed = await invoke(server, key, 'browser.steps', { url, steps: [{ do: 'sleep', ms: 1 }] });
-  assert.deepEqual([unkeyed.status, unkeyed.body.code], [400, 'idempotency_key_required'], unkeyed.text);
+  const missingKeyRefusal = await invoke(server, key, 'browser.steps', { url, steps: [{ do: 'sleep', ms: 1 }] });
+  assert.deepEqual(
+    [missingKeyRefusal.status, missingKeyRefusal.body.code],
+    [400, 'idempotency_key_required'],
+    missingKeyRefusal.text,
+  );
   assert.equal(pages.hits('/form'), hitsBefore);
 });
 

@@ -136,9 +136,9 @@ test('an upload of an unusable file is refused, and the error contains the reaso
     ['JSON', { body: { file: ourAuthority.pem } }, 415, 'unsupported_media_type', /multipart/],
   ];
   for (const [what, ask, status, code, words] of cases) {
-    const refused = await server.api('POST', CERTIFICATES, ask);
-    assert.deepEqual([refused.status, refused.body.code], [status, code], what);
-    assert.match(refused.body.message, words, what);
+    const refusal = await server.api('POST', CERTIFICATES, ask);
+    assert.deepEqual([refusal.status, refusal.body.code], [status, code], what);
+    assert.match(refusal.body.message, words, what);
   }
 });
 
@@ -151,10 +151,10 @@ test('a repeated upload with the same idempotency key returns the same resource'
   ];
   assert.equal(second.body.id, first.body.id);
   assert.equal(second.headers['idempotency-replayed'], 'true');
-  const changed = await uploadRequest('ca.pem', ourAuthority.pem);
+  const changedRequest = await uploadRequest('ca.pem', ourAuthority.pem);
   const otherResponse = await server.api('POST', CERTIFICATES, {
-    ...changed,
-    headers: { ...changed.headers, 'idempotency-key': 'once' },
+    ...changedRequest,
+    headers: { ...changedRequest.headers, 'idempotency-key': 'once' },
   });
   assert.equal(otherResponse.body.code, 'idempotency_conflict');
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
@@ -221,9 +221,9 @@ test('a certificate of another application cannot be read, deleted or used in a 
   const foreignCertificate = await uploadCertificate(otherAuthority.pem, key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${CERTIFICATES}/${foreignCertificate.id}`)).status, 404);
-  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id, foreignCertificate.id) });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
-  assert.deepEqual(refused.body.details, { field: 'proxySettings.caCertificates', id: foreignCertificate.id });
+  const refusal = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id, foreignCertificate.id) });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_certificate']);
+  assert.deepEqual(refusal.body.details, { field: 'proxySettings.caCertificates', id: foreignCertificate.id });
   assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
 });
 
@@ -240,11 +240,11 @@ test('a running session still trusts a deleted authority, but a create with the 
   const runningConnection = await connectBrowser(session);
   assert.equal(await failureAt(runningConnection.page, `https://a.test:${trustedPort}/?later`), 'none');
   await runningConnection.browser.close();
-  const refused = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id) });
-  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
-  const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  const refusal = await server.api('POST', SESSIONS, { body: bodyTrusting(certificate.id) });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_certificate']);
+  const openSessionsResponse = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.deepEqual(
-    living.body.map(({ id }) => id),
+    openSessionsResponse.body.map(({ id }) => id),
     [session.id],
   );
   await server.release(session.id);

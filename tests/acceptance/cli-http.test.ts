@@ -112,8 +112,8 @@ test('a person can log in, create a session for a client, release the session an
   await browser.close();
   assert.match((await machine.run(['sessions', 'list', '--status', 'RUNNING'])).stdout, new RegExp(session.id));
   assert.match((await machine.run(['sessions', 'get', session.id])).stdout, /status +RUNNING/);
-  const released = await machine.json<{ status: string }>('sessions', 'release', session.id);
-  assert.equal(released.status, 'COMPLETED');
+  const releasedSession = await machine.json<{ status: string }>('sessions', 'release', session.id);
+  assert.equal(releasedSession.status, 'COMPLETED');
   assert.match((await machine.run(['sessions', 'events', session.id])).stdout, /session\.created[\s\S]*session\.ended/);
   assert.match((await machine.run(['sessions', 'logs', session.id])).stdout, /seen in the log/);
   const of = (...options: string[]) => machine.run(['sessions', 'logs', session.id, ...options]);
@@ -139,15 +139,19 @@ test('a login succeeds when a person approves the request, and a logout revokes 
   const ada = await Person.setUpOwner(server);
   const machine = new Machine();
   const { userCode, ended } = await machine.startDeviceLogin('--json');
-  const deviceRequest = await ada.get<DeviceRequest>(`/v1/device/authorizations?user_code=${userCode}`);
-  assert.equal(deviceRequest.status, 200, deviceRequest.text);
-  assert.equal(deviceRequest.body.client.id, 'berth-cli');
-  assert.deepEqual(deviceRequest.body.scopes.toSorted(), ['applications:read', 'applications:write', 'keys:write']);
-  const [application] = deviceRequest.body.applications;
+  const authorizationResponse = await ada.get<DeviceRequest>(`/v1/device/authorizations?user_code=${userCode}`);
+  assert.equal(authorizationResponse.status, 200, authorizationResponse.text);
+  assert.equal(authorizationResponse.body.client.id, 'berth-cli');
+  assert.deepEqual(authorizationResponse.body.scopes.toSorted(), [
+    'applications:read',
+    'applications:write',
+    'keys:write',
+  ]);
+  const [application] = authorizationResponse.body.applications;
   assert.ok(application);
   const decision = { userCode, decision: 'approve', applicationIds: [application.id] };
-  const decided = await ada.post('/v1/device/approvals', decision);
-  assert.equal(decided.status, 200, decided.text);
+  const decisionResponse = await ada.post('/v1/device/approvals', decision);
+  assert.equal(decisionResponse.status, 200, decisionResponse.text);
   const { code, stdout, stderr } = await ended;
   assert.equal(code, EXIT.done, stderr);
   const { tokenId, expiresAt }: { tokenId: string; expiresAt: string } = JSON.parse(stdout);

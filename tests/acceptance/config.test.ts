@@ -38,8 +38,8 @@ for (const path of [CONFIG, METADATA])
     assert.equal(headers['access-control-allow-origin'], '*');
     const { etag } = headers;
     assert.ok(etag);
-    const again = await read(path, { 'if-none-match': etag });
-    assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag]);
+    const secondResponse = await read(path, { 'if-none-match': etag });
+    assert.deepEqual([secondResponse.status, secondResponse.text, secondResponse.headers.etag], [304, '', etag]);
     assert.equal((await read(path, { 'if-none-match': '"other"' })).status, 200);
   });
 

@@ -199,14 +199,18 @@ test('one e-mail reports thirty items, and an item that is added soon afterwards
 
 test('a person can turn off e-mails for all applications or for one application', async () => {
   const path = '/v1/account/notifications';
-  const initial = await admin.get<Notifications>(path);
-  assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
+  const initialResponse = await admin.get<Notifications>(path);
+  assert.deepEqual(initialResponse.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
   const foreignResponse = await admin.send<ErrorBody>('PATCH', path, {
     mutedApplications: ['01890000-0000-7000-8000-000000000000'],
   });
   assert.deepEqual([foreignResponse.status, foreignResponse.body.code], [400, 'invalid_request']);
-  const muted = await admin.send<Notifications>('PATCH', path, { mutedApplications: [server.applicationId] });
-  assert.deepEqual([muted.status, muted.body.mutedApplications], [200, [server.applicationId]], muted.text);
+  const muteResponse = await admin.send<Notifications>('PATCH', path, { mutedApplications: [server.applicationId] });
+  assert.deepEqual(
+    [muteResponse.status, muteResponse.body.mutedApplications],
+    [200, [server.applicationId]],
+    muteResponse.text,
+  );
   assert.equal((await owner.send('PATCH', path, { mails: false })).status, 200);
   await pass(10 * MINUTE_MS);
   const mailCountBefore = (await mails()).length;
@@ -239,17 +243,17 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
     return `${await countMailsTo('leaver@example.com')} and ${await countMailsTo('ada@example.com')}`;
   };
   await eventually('one message for each person', countMailsOfBoth, mailsOfEach => mailsOfEach === '1 and 1');
-  const own = await person.post<{ id: string }>('/v1/applications', { name: 'Own' });
-  assert.equal(own.status, 201, own.text);
+  const applicationResponse = await person.post<{ id: string }>('/v1/applications', { name: 'Own' });
+  assert.equal(applicationResponse.status, 201, applicationResponse.text);
   await queryRows(
     server,
     'insert into told_items select account_id, $2::uuid, $2::uuid, mail_id from told_items where account_id = $1',
-    [accountId, own.body.id],
+    [accountId, applicationResponse.body.id],
   );
   const noticesOfLeaver = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
   assert.equal((await noticesOfLeaver()).length, 2);
-  const removed = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
-  assert.equal(removed.status, 204, removed.text);
+  const removalResponse = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
+  assert.equal(removalResponse.status, 204, removalResponse.text);
   assert.deepEqual(
     [await countMailsTo('leaver@example.com'), (await noticesOfLeaver()).length],
     [0, 0],
@@ -390,15 +394,15 @@ test('a hand-off for an end user is not counted in the inbox of members, and cla
   });
   await server.advance(301_000);
   const claim = () => lab.send<ErrorBody>('handoffs.claim', { id }, accessToken);
-  const staleClaim = await claim();
+  const claimRefusal = await claim();
   assert.deepEqual(
-    [staleClaim.status, staleClaim.body.code],
+    [claimRefusal.status, claimRefusal.body.code],
     [401, 'insufficient_user_authentication'],
-    staleClaim.text,
+    claimRefusal.text,
   );
   const freshTokens = await lab.signIn('kim@example.com');
-  const claimed = await lab.send('handoffs.claim', { id }, freshTokens.accessToken);
-  assert.equal(claimed.status, 200, claimed.text);
+  const claimResponse = await lab.send('handoffs.claim', { id }, freshTokens.accessToken);
+  assert.equal(claimResponse.status, 200, claimResponse.text);
   assert.equal((await claim()).status, 401);
   await server.release(session.id);
 });

@@ -371,9 +371,12 @@ task('see who released a session, and when', 3, async user => {
 
 task('find the usage of application B this week', 1, async user => {
   const token = await createOwnerToken(server);
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'B' } });
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'B' },
+  });
   await user.page.reload();
-  await user.choose(user.page.getByLabel('Application', { exact: true }), made.body.id);
+  await user.choose(user.page.getByLabel('Application', { exact: true }), applicationResponse.body.id);
   await user.page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
   await user.page.getByText('No sessions in this period').waitFor();
 });

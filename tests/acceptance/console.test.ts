@@ -43,13 +43,15 @@ test('files with a digest in their name are cached forever but the page is not c
     ['br;q=0.5 , gzip;q=0', 'br'],
     ['identity', null],
   ] as const) {
-    const file = await fetch(`${server.url}${script}`, { headers: { 'accept-encoding': accepted } });
-    assert.equal(file.headers.get('content-encoding'), coding, accepted);
-    assert.match(file.headers.get('cache-control') ?? '', /immutable/);
-    assert.match(await file.text(), /createRoot|react/i);
+    const fileResponse = await fetch(`${server.url}${script}`, { headers: { 'accept-encoding': accepted } });
+    assert.equal(fileResponse.headers.get('content-encoding'), coding, accepted);
+    assert.match(fileResponse.headers.get('cache-control') ?? '', /immutable/);
+    assert.match(await fileResponse.text(), /createRoot|react/i);
   }
-  const again = await fetch(`${server.url}/console`, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } });
-  assert.equal(again.status, 304);
+  const secondResponse = await fetch(`${server.url}/console`, {
+    headers: { 'if-none-match': page.headers.get('etag') ?? '' },
+  });
+  assert.equal(secondResponse.status, 304);
 });
 
 test("the content security policy allows only the console's own origin", async () => {
@@ -207,8 +209,11 @@ test('a session can be created with the form, watched live, and released', () =>
     assert.match(await page.getByRole('tabpanel').innerText(), /"timeout": 300/);
     await page.getByRole('button', { name: 'Create session' }).click();
     const id = await createdSessionOn(page);
-    const made = await server.read(id);
-    assert.deepEqual([made.status, made.keepAlive, made.userMetadata], ['RUNNING', true, { run: "it's r-1842" }]);
+    const createdSession = await server.read(id);
+    assert.deepEqual(
+      [createdSession.status, createdSession.keepAlive, createdSession.userMetadata],
+      ['RUNNING', true, { run: "it's r-1842" }],
+    );
     await page.getByRole('tab', { name: 'Events' }).click();
     await page.getByText('Running', { exact: true }).first().waitFor();
     await page.getByRole('button', { name: 'Release' }).click();

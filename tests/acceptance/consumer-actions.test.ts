@@ -68,11 +68,15 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
   assert.equal(hits('A-1'), 0);
   const executed = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
   assert.deepEqual([...new Set(executed.map(({ body }) => body.id))].length, 1);
-  const done = await agent.readInvocation(executed[0]?.body.id ?? '');
-  assert.equal(done.body.status, 'succeeded', done.text);
+  const invocationResponse = await agent.readInvocation(executed[0]?.body.id ?? '');
+  assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
   assert.equal(hits('A-1'), 1);
-  const read = await agent.read(action.jobId);
-  assert.deepEqual([read.body.decision?.by.kind, read.body.decision?.method], ['end_user', 'passkey'], read.text);
+  const readResponse = await agent.read(action.jobId);
+  assert.deepEqual(
+    [readResponse.body.decision?.by.kind, readResponse.body.decision?.method],
+    ['end_user', 'passkey'],
+    readResponse.text,
+  );
 });
 
 test('a consumer sees only their own Actions, and can refuse an Action with a message to the agent', async () => {
@@ -85,11 +89,15 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
   assert.equal(listResponse.body.data[0]?.asksFor?.summary, 'Cancel order A-2');
   for (const name of ['actions.get', 'actions.approve', 'actions.refuse']) {
     const body = { jobId: action.jobId, ...(name === 'actions.get' ? {} : { digest: action.digest }) };
-    const foreign = await lab.send<ErrorBody>(name, body, kim.accessToken);
-    assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found'], name);
+    const otherConsumerRefusal = await lab.send<ErrorBody>(name, body, kim.accessToken);
+    assert.deepEqual([otherConsumerRefusal.status, otherConsumerRefusal.body.code], [404, 'not_found'], name);
     for (const from of [lab, otherLab]) {
-      const far = await from.send<ErrorBody>(name, body, stranger.accessToken);
-      assert.deepEqual([far.status, far.body.code], [404, 'not_found'], `${name} of another application`);
+      const otherApplicationRefusal = await from.send<ErrorBody>(name, body, stranger.accessToken);
+      assert.deepEqual(
+        [otherApplicationRefusal.status, otherApplicationRefusal.body.code],
+        [404, 'not_found'],
+        `${name} of another application`,
+      );
     }
   }
   const otherAction = await prepare('A-3', lee.consumer.subject);
@@ -105,12 +113,12 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
     lee.accessToken,
   );
   assert.deepEqual([refuseResponse.status, refuseResponse.body.status], [200, 'refused'], refuseResponse.text);
-  const late = await lab.send<ErrorBody>(
+  const approvalRefusal = await lab.send<ErrorBody>(
     'actions.approve',
     { jobId: action.jobId, digest: action.digest },
     lee.accessToken,
   );
-  assert.deepEqual([late.status, late.body.code], [409, 'already_decided'], late.text);
+  assert.deepEqual([approvalRefusal.status, approvalRefusal.body.code], [409, 'already_decided'], approvalRefusal.text);
   assert.equal((await agent.execute(action)).status, 410);
 });
 
@@ -119,10 +127,10 @@ test('a consumer can see, but not decide, an Action that a member must decide', 
   const { jobId, digest } = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-7' }, endUser });
   const listResponse = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);
   assert.equal(listResponse.body.data[0]?.jobId, jobId, listResponse.text);
-  const read = await lab.send<ApplicationAction>('actions.get', { jobId }, kim.accessToken);
-  assert.equal(read.status, 200, read.text);
-  assert.deepEqual(read.body, listResponse.body.data[0]);
-  assert.deepEqual([read.body.approver, read.body.mayDecide], ['member', false]);
+  const readResponse = await lab.send<ApplicationAction>('actions.get', { jobId }, kim.accessToken);
+  assert.equal(readResponse.status, 200, readResponse.text);
+  assert.deepEqual(readResponse.body, listResponse.body.data[0]);
+  assert.deepEqual([readResponse.body.approver, readResponse.body.mayDecide], ['member', false]);
   for (const name of ['actions.approve', 'actions.refuse'])
     assert.equal((await lab.send(name, { jobId, digest }, kim.accessToken)).status, 404, name);
   assert.equal((await lab.send('actions.get', { jobId }, lee.accessToken)).status, 404);
@@ -139,8 +147,12 @@ test('an end user who does not exist or was deleted cannot decide, and the Actio
     unknownUserResponse.text,
   );
   const action = await prepare('A-5', lee.consumer.subject);
-  const approved = await lab.send('actions.approve', { jobId: action.jobId, digest: action.digest }, lee.accessToken);
-  assert.equal(approved.status, 200, approved.text);
+  const approveResponse = await lab.send(
+    'actions.approve',
+    { jobId: action.jobId, digest: action.digest },
+    lee.accessToken,
+  );
+  assert.equal(approveResponse.status, 200, approveResponse.text);
   const open = await prepare('A-6', lee.consumer.subject);
   assert.equal((await lab.send('profile.delete', {}, lee.accessToken)).status, 202);
   // A person who signs in again after deleting the profile is a new end user.

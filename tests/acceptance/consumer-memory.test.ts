@@ -55,45 +55,47 @@ const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
 
 test('a memory item can be written, read, listed by prefix in pages, and deleted', async () => {
-  const written = await put(kim, 'address.home', { city: 'Vienna' });
-  assert.equal(written.status, 200, written.text);
+  const writeResponse = await put(kim, 'address.home', { city: 'Vienna' });
+  assert.equal(writeResponse.status, 200, writeResponse.text);
   await put(kim, 'address.work', 'Linz');
   await put(kim, 'size', 42);
-  const read = await send<MemoryItem>(kim, 'memory.get', { key: 'address.home' });
+  const readResponse = await send<MemoryItem>(kim, 'memory.get', { key: 'address.home' });
   assert.deepEqual(
-    [read.body.value, read.body.updatedBy],
+    [readResponse.body.value, readResponse.body.updatedBy],
     [{ city: 'Vienna' }, { kind: 'consumer', id: kim.consumer.id }],
   );
-  const first = await send<MemoryPage>(kim, 'memory.list', { prefix: 'address.', limit: 1 });
-  const next = await send<MemoryPage>(kim, 'memory.list', {
+  const firstResponse = await send<MemoryPage>(kim, 'memory.list', { prefix: 'address.', limit: 1 });
+  const secondResponse = await send<MemoryPage>(kim, 'memory.list', {
     prefix: 'address.',
     limit: 1,
-    cursor: first.body.nextCursor,
+    cursor: firstResponse.body.nextCursor,
   });
   assert.deepEqual(
-    [...first.body.data, ...next.body.data].map(({ key }) => key),
+    [...firstResponse.body.data, ...secondResponse.body.data].map(({ key }) => key),
     ['address.home', 'address.work'],
   );
-  assert.equal(next.body.nextCursor, undefined);
+  assert.equal(secondResponse.body.nextCursor, undefined);
   assert.equal((await send(kim, 'memory.delete', { key: 'size' })).status, 200);
   assert.deepEqual(refusalOf(await send(kim, 'memory.get', { key: 'size' })), [404, 'not_found']);
-  const all = await send<{ deleted: number }>(kim, 'memory.delete', { prefix: 'address.' });
-  assert.equal(all.body.deleted, 2, all.text);
+  const deleteResponse = await send<{ deleted: number }>(kim, 'memory.delete', { prefix: 'address.' });
+  assert.equal(deleteResponse.body.deleted, 2, deleteResponse.text);
   assert.deepEqual(refusalOf(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
 });
 
 test('a write can require the version that was read, and is refused if the item has another version', async () => {
-  const first = await put(kim, 'plan', 1, { ifVersion: 0 });
-  assert.equal(first.status, 200, first.text);
+  const writeResponse = await put(kim, 'plan', 1, { ifVersion: 0 });
+  assert.equal(writeResponse.status, 200, writeResponse.text);
   assert.deepEqual(refusalOf(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
-  const lateResponse = await put(kim, 'plan', 2, { ifVersion: first.body.version + 7 });
-  assert.deepEqual(lateResponse.body.details, { version: first.body.version });
-  const both = await Promise.all([2, 3].map(value => put(kim, 'plan', value, { ifVersion: first.body.version })));
+  const lateResponse = await put(kim, 'plan', 2, { ifVersion: writeResponse.body.version + 7 });
+  assert.deepEqual(lateResponse.body.details, { version: writeResponse.body.version });
+  const both = await Promise.all(
+    [2, 3].map(value => put(kim, 'plan', value, { ifVersion: writeResponse.body.version })),
+  );
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
   // A deleted item's version is not used again, so a writer that read the old item cannot overwrite a new one.
   await send(kim, 'memory.delete', { key: 'plan' });
   const lastResponse = await put(kim, 'plan', 4);
-  assert.ok(lastResponse.body.version > first.body.version, lastResponse.text);
+  assert.ok(lastResponse.body.version > writeResponse.body.version, lastResponse.text);
 });
 
 for (const [what, given] of [
@@ -136,15 +138,15 @@ test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () =>
 
 test('an agent can read and write only items that the consumer allowed, and a refusal contains the consent URL', async () => {
   await put(kim, 'address.home', 'Ring 1');
-  const denied = await getAsAgent(kim, 'address.home');
-  assert.deepEqual(refusalOf(denied as never), [403, 'consent_required'], denied.text);
-  const { consentUrl } = Object((denied.body as unknown as ErrorBody).details);
+  const refusal = await getAsAgent(kim, 'address.home');
+  assert.deepEqual(refusalOf(refusal as never), [403, 'consent_required'], refusal.text);
+  const { consentUrl } = Object((refusal.body as unknown as ErrorBody).details);
   assert.equal(consentUrl, `${server.url}/consumer/${lab.appId}/consent/${agent.id}?key=address.home&access=read`);
   const given = await consent(kim, ['address.*']);
   assert.equal(given.agent, 'Shop agent');
-  const read = await getAsAgent(kim, 'address.home');
-  assert.equal(read.body.status, 'succeeded', read.text);
-  assert.equal(Object(read.body.output).item.value, 'Ring 1');
+  const readResponse = await getAsAgent(kim, 'address.home');
+  assert.equal(readResponse.body.status, 'succeeded', readResponse.text);
+  assert.equal(Object(readResponse.body.output).item.value, 'Ring 1');
   for (const [key, by] of [
     ['address', agent.key],
     ['addresses', agent.key],
@@ -154,14 +156,18 @@ test('an agent can read and write only items that the consumer allowed, and a re
     assert.equal((await getAsAgent(kim, key, by)).status, 403, key);
   assert.equal((await getAsAgent(lee, 'address.home')).status, 403);
   assert.equal((await putAsAgent(kim, 'address.home', 'mine')).status, 403);
-  const none = await getAsAgent(kim, 'address.nothing');
-  assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
+  const missingItemResponse = await getAsAgent(kim, 'address.nothing');
+  assert.deepEqual(
+    [missingItemResponse.body.status, missingItemResponse.body.output],
+    ['succeeded', {}],
+    missingItemResponse.text,
+  );
 });
 
 test('a memory item records the agent that wrote the item, and a write by an agent can require a version', async () => {
   await consent(kim, ['notes'], { access: 'write' });
-  const wrote = await putAsAgent(kim, 'notes', ['likes tea'], { ifVersion: 0 });
-  assert.equal(wrote.body.status, 'succeeded', wrote.text);
+  const writeResponse = await putAsAgent(kim, 'notes', ['likes tea'], { ifVersion: 0 });
+  assert.equal(writeResponse.body.status, 'succeeded', writeResponse.text);
   const { body } = await send<MemoryItem>(kim, 'memory.get', { key: 'notes' });
   assert.deepEqual([body.value, body.updatedBy], [['likes tea'], { kind: 'agent_key', id: agent.id }]);
   const lateResponse = await putAsAgent(kim, 'notes', [], { ifVersion: 0 });
@@ -172,13 +178,13 @@ test('a memory item records the agent that wrote the item, and a write by an age
   );
   assert.deepEqual(Object(lateResponse.body.error?.details), { version: body.version });
   assert.equal((await getAsAgent(kim, 'notes')).body.status, 'succeeded'); // Consent for writing includes reading.
-  const big = await putAsAgent(kim, 'notes', 'x'.repeat(65_535));
-  assert.deepEqual(refusalOf(big as never), [400, 'invalid_request'], big.text);
+  const sizeRefusal = await putAsAgent(kim, 'notes', 'x'.repeat(65_535));
+  assert.deepEqual(refusalOf(sizeRefusal as never), [400, 'invalid_request'], sizeRefusal.text);
 });
 
 test('the value that an agent reads is not stored with its call', async () => {
-  const read = await getAsAgent(kim, 'notes');
-  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
+  const readResponse = await getAsAgent(kim, 'notes');
+  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${readResponse.body.id}`), {
     key: agent.key,
   });
   assert.deepEqual([body.status, body.output, body.outputDigest], ['succeeded', undefined, undefined]);
@@ -218,11 +224,11 @@ test('a read or write that starts after the response to a withdrawal of consent 
     });
     const { status } = await send<Consents>(ann, 'memory.withdraw', { id });
     isWithdrawn = true;
-    const itemAfter = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
+    const laterItemResponse = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
     await Promise.all(busyCalls);
     assert.deepEqual([status, lateCallIds], [200, []]);
     // Nothing was written with this consent after the response to the withdrawal.
-    assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, itemAfter.body);
+    assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, laterItemResponse.body);
     assert.equal((await getAsAgent(ann, 'secret')).status, 403);
   }
 });
@@ -248,11 +254,11 @@ test('a receipt that names a consumer is listed only for that consumer', async (
   assert.deepEqual([...new Set(body.data.map(({ operationId }) => operationId))].sort(), ['memory.get', 'memory.put']);
   assert.equal(body.data[0]?.agent.name, 'Shop agent');
   const id = body.data[0]?.id ?? assert.fail();
-  const one = await send<ConsumerReceipt>(kim, 'receipts.get', { id });
-  const claims = JSON.parse(Buffer.from(one.body.receipt.split('.')[1] ?? '', 'base64url').toString());
+  const receiptResponse = await send<ConsumerReceipt>(kim, 'receipts.get', { id });
+  const claims = JSON.parse(Buffer.from(receiptResponse.body.receipt.split('.')[1] ?? '', 'base64url').toString());
   assert.deepEqual([claims.sub, claims.berth.endUser.providerId], [`invocation:${id}`, 'hosted']);
   assert.match(claims.berth.endUser.subjectDigest, /^hmac:[0-9a-f]{64}$/);
-  assert.ok(!one.body.receipt.includes(kim.consumer.subject));
+  assert.ok(!receiptResponse.body.receipt.includes(kim.consumer.subject));
   assert.deepEqual(refusalOf(await send(lee, 'receipts.get', { id })), [404, 'not_found']);
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
@@ -298,7 +304,7 @@ test('the export contains all data of the consumer and no data of other consumer
   const written = await Promise.all(keys.map(key => put(max, key, `value of ${key}`)));
   assert.ok(written.every(({ status }) => status === 200));
   const { id } = await consent(max, ['item.*']);
-  const read = await getAsAgent(max, 'item.000');
+  const readResponse = await getAsAgent(max, 'item.000');
   const files = await exportProfile(max);
   const file = (name: string) => JSON.parse(files.get(name) ?? assert.fail([...files.keys()].join(' ')));
   assert.deepEqual([file('profile.json').displayName, file('profile.json').metadata], ['Max', { tier: 'gold' }]);
@@ -308,8 +314,8 @@ test('the export contains all data of the consumer and no data of other consumer
   );
   assert.equal(file('sessions.json').data.length, 1);
   for (const key of keys) assert.equal(file(`memory/${key}.json`).value, `value of ${key}`);
-  assert.equal(file(`receipts/${read.body.id}.json`).operationId, 'memory.get');
-  assert.match(files.get(`receipts/${read.body.id}.jws`) ?? '', /^ey/);
+  assert.equal(file(`receipts/${readResponse.body.id}.json`).operationId, 'memory.get');
+  assert.match(files.get(`receipts/${readResponse.body.id}.jws`) ?? '', /^ey/);
   const whole = [...files.values()].join('\n');
   for (const foreign of [kim.consumer.id, lee.consumer.id, kim.consumer.subject, 'kim@example.com', 'Ring 1'])
     assert.ok(!whole.includes(foreign), foreign);
@@ -323,23 +329,27 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   await put(second, 'both', 'second');
   await put(second, 'only.second', 'kept');
   await consent(second, ['*']);
-  const read = await getAsAgent(second, 'only.second');
+  const readResponse = await getAsAgent(second, 'only.second');
   const link = (by: Kim, accessToken: string) => send<ConsumerProfile>(by, 'profile.link', { accessToken });
   assert.deepEqual(refusalOf(await link(main, main.accessToken)), [400, 'invalid_grant']);
   assert.deepEqual(refusalOf(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
-  const clash = await link(main, second.accessToken);
-  assert.deepEqual([refusalOf(clash), clash.body.details], [[409, 'name_taken'], { keys: ['both'] }], clash.text);
+  const conflictResponse = await link(main, second.accessToken);
+  assert.deepEqual(
+    [refusalOf(conflictResponse), conflictResponse.body.details],
+    [[409, 'name_taken'], { keys: ['both'] }],
+    conflictResponse.text,
+  );
   assert.equal((await send(second, 'session.get')).status, 200); // The refused link changed nothing.
   await send(main, 'memory.delete', { key: 'both' });
-  const linked = await link(main, second.accessToken);
-  assert.deepEqual([linked.status, linked.body.linked], [200, [endUserOf(second)]], linked.text);
+  const linkResponse = await link(main, second.accessToken);
+  assert.deepEqual([linkResponse.status, linkResponse.body.linked], [200, [endUserOf(second)]], linkResponse.text);
   assert.equal((await send(second, 'session.get')).status, 401);
   const linkedTokens = await lab.signIn('second@example.com');
   assert.equal(linkedTokens.consumer.id, main.consumer.id);
   assert.equal((await send<MemoryItem>(linkedTokens, 'memory.get', { key: 'only.second' })).body.value, 'kept');
   assert.deepEqual(
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
-    [read.body.id],
+    [readResponse.body.id],
   );
   // The consent was given for the memory of `second` before the link. After `main` gives consent, agents may use the
   // name of either consumer.
@@ -388,8 +398,8 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   await send(gone, 'profile.update', { displayName: 'Gone Person' });
   await put(gone, 'private', 'text');
   await consent(gone, ['*'], { keyId: '*' });
-  const read = await getAsAgent(gone, 'private');
-  assert.equal(read.body.status, 'succeeded', read.text);
+  const readResponse = await getAsAgent(gone, 'private');
+  assert.equal(readResponse.body.status, 'succeeded', readResponse.text);
   assert.equal((await send(gone, 'profile.delete')).status, 202);
   assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
   const responseAfter = await getAsAgent(gone, 'private');
@@ -404,7 +414,7 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   );
   assert.deepEqual(left, []);
   // The receipt is kept for the agent, and does not name the consumer.
-  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
+  const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${readResponse.body.id}`), {
     key: agent.key,
   });
   assert.match(body.receipt ?? '', /^ey/);

@@ -24,9 +24,9 @@ async function signInAtProvider(login: string, more: object = {}) {
     provider.issuer,
   ]);
   assert.ok(callback.startsWith(`${server.url}/v1/consumer/callback?`), callback);
-  const back = await server.api('GET', callback.slice(server.url.length), { key: null });
-  assert.equal(back.status, 303, back.text);
-  const redirectTo = back.headers.location ?? assert.fail();
+  const callbackResponse = await server.api('GET', callback.slice(server.url.length), { key: null });
+  assert.equal(callbackResponse.status, 303, callbackResponse.text);
+  const redirectTo = callbackResponse.headers.location ?? assert.fail();
   assert.equal(new URL(redirectTo).searchParams.get('state'), pendingSignIn.state, redirectTo);
   return { begun: pendingSignIn, redirectTo };
 }
@@ -47,12 +47,12 @@ test('a provider is configured from its discovery document, and its secret is ne
   );
   assert.equal(body.redirectUri, `${server.url}/v1/consumer/callback`);
   assert.ok(!text.includes(CLIENT.secret));
-  const config = await server.api<{ consumer: { providers: unknown } }>(
+  const configResponse = await server.api<{ consumer: { providers: unknown } }>(
     'GET',
     `/v1/config?application=${server.applicationId}`,
     { key: null },
   );
-  assert.deepEqual(config.body.consumer.providers, [
+  assert.deepEqual(configResponse.body.consumer.providers, [
     { id: 'hosted', title: 'Default', kind: 'hosted' },
     { id: 'acme', title: 'Acme', kind: 'oidc' },
   ]);
@@ -96,8 +96,8 @@ test('a consumer who declines is redirected with an error and the state', async 
   const pendingSignIn = await lab.startSignIn({}, 'acme');
   const url = new URL(pendingSignIn.startResult.authorizationUrl);
   const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
-  const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
-  const redirectTo = new URL(back.headers.location ?? assert.fail(back.text));
+  const callbackResponse = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
+  const redirectTo = new URL(callbackResponse.headers.location ?? assert.fail(callbackResponse.text));
   assert.deepEqual(
     [redirectTo.searchParams.get('error'), redirectTo.searchParams.get('state'), redirectTo.searchParams.has('code')],
     ['access_denied', pendingSignIn.state, false],
@@ -107,8 +107,8 @@ test('a consumer who declines is redirected with an error and the state', async 
 test('nobody can sign in with a disabled or removed provider, and existing sessions remain valid', async () => {
   const { refreshToken } = await signIn('kim');
   const { begun: pendingSignIn, redirectTo } = await signInAtProvider('lee');
-  const off = await owner.send('PUT', path, { ...providerSettings, enabled: false }, { 'if-match': '"1"' });
-  assert.equal(off.status, 200, off.text);
+  const disableResponse = await owner.send('PUT', path, { ...providerSettings, enabled: false }, { 'if-match': '"1"' });
+  assert.equal(disableResponse.status, 200, disableResponse.text);
   const refusal = await lab.send<ErrorBody>(
     'session.start',
     { redirectUri: 'https://shop.example/signed-in', codeChallenge: 'x'.repeat(43) },
@@ -118,11 +118,11 @@ test('nobody can sign in with a disabled or removed provider, and existing sessi
   assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable'], refusal.text);
   assert.equal((await owner.send('DELETE', path, undefined, { 'if-match': '"2"' })).status, 204);
   assert.equal((await owner.get(path)).status, 404);
-  const late = await lab.exchange(pendingSignIn, redirectTo, 'acme');
-  assert.equal(late.status, 404, late.text);
+  const exchangeResponse = await lab.exchange(pendingSignIn, redirectTo, 'acme');
+  assert.equal(exchangeResponse.status, 404, exchangeResponse.text);
   const provider = { provider: 'acme' };
   const refreshResponse = await lab.send<ConsumerTokens>('session.refresh', { refreshToken }, undefined, provider);
   assert.equal(refreshResponse.status, 200, refreshResponse.text);
-  const own = await lab.send('session.get', {}, refreshResponse.body.accessToken, provider);
-  assert.equal(own.status, 200, own.text);
+  const sessionResponse = await lab.send('session.get', {}, refreshResponse.body.accessToken, provider);
+  assert.equal(sessionResponse.status, 200, sessionResponse.text);
 });

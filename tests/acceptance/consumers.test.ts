@@ -31,9 +31,9 @@ test('nobody can sign in if no sign-in method is configured, and the public conf
     { key: null, body: { redirectUri: REDIRECT_URI, codeChallenge: challengeOf('x'.repeat(43)) } },
   );
   assert.deepEqual([startResponse.status, startResponse.body.code], [422, 'feature_unavailable'], startResponse.text);
-  const plain = await server.api('GET', '/v1/config', { key: null });
+  const serverConfig = await server.api('GET', '/v1/config', { key: null });
   const applicationConfig = await server.api('GET', `/v1/config?application=${id}`, { key: null });
-  assert.deepEqual(applicationConfig.body, plain.body);
+  assert.deepEqual(applicationConfig.body, serverConfig.body);
 });
 
 test('the public configuration of an application lists the sign-in providers of its consumers', async () => {
@@ -71,8 +71,8 @@ test('a consumer signs in with an e-mailed code, and the application exchanges t
 test('an e-mail address belongs to one consumer in an application, and to a different consumer in another application', async () => {
   const [first, second] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(second.consumer.id, first.consumer.id);
-  const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
-  const elsewhere = await ConsumerFixture.open(server, owner, other.body.id);
+  const applicationResponse = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
+  const elsewhere = await ConsumerFixture.open(server, owner, applicationResponse.body.id);
   const there = await elsewhere.signIn('same@example.com');
   assert.notEqual(there.consumer.id, first.consumer.id);
   assert.notEqual(there.consumer.subject, first.consumer.subject);
@@ -97,31 +97,31 @@ test('signing out ends the current session of the consumer, and signing out ever
   const third = await lab.signIn('out@example.com');
   assert.equal((await lab.send('session.endAll', {}, third.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, other.accessToken)).status, 401);
-  const refreshed = await lab.send<ErrorBody>('session.refresh', { refreshToken: other.refreshToken });
-  assert.deepEqual([refreshed.status, refreshed.body.code], [400, 'invalid_grant']);
+  const refreshRefusal = await lab.send<ErrorBody>('session.refresh', { refreshToken: other.refreshToken });
+  assert.deepEqual([refreshRefusal.status, refreshRefusal.body.code], [400, 'invalid_grant']);
 });
 
 test('a consumer sets a password with an e-mailed code, which ends earlier sessions, and signs in with the password', async () => {
   const tokensBefore = await lab.signIn('pass@example.com');
   const pendingSignIn = await lab.startSignIn();
   const loginFields = { signIn: pendingSignIn.signIn, email: 'pass@example.com', password: 'a long enough password' };
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', loginFields);
-  assert.equal(sent.status, 202, sent.text);
+  const registerResponse = await lab.sendFromPage<EmailCodeSent>('hosted.register', loginFields);
+  assert.equal(registerResponse.status, 202, registerResponse.text);
   const code = await lab.codeMailedTo('pass@example.com');
-  const done = await lab.sendFromPage('hosted.verify', {
+  const verifyResponse = await lab.sendFromPage('hosted.verify', {
     signIn: pendingSignIn.signIn,
-    ticket: sent.body.ticket,
+    ticket: registerResponse.body.ticket,
     code,
   });
-  assert.equal(done.status, 200, done.text);
+  assert.equal(verifyResponse.status, 200, verifyResponse.text);
   assert.equal((await lab.send('session.get', {}, tokensBefore.accessToken)).status, 401);
   const next = await lab.startSignIn();
-  const signedIn = await lab.sendFromPage<HostedSignInResult>('hosted.password', {
+  const passwordResponse = await lab.sendFromPage<HostedSignInResult>('hosted.password', {
     ...loginFields,
     signIn: next.signIn,
   });
-  assert.equal(signedIn.status, 200, signedIn.text);
-  assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, tokensBefore.consumer.id);
+  assert.equal(passwordResponse.status, 200, passwordResponse.text);
+  assert.equal((await lab.exchange(next, passwordResponse.body.redirectTo)).body.consumer.id, tokensBefore.consumer.id);
 });
 
 test('on pages of the service, the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
@@ -152,20 +152,28 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
     return set['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail(text);
   };
   const signIn = await begin();
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
+  const codeResponse = await lab.sendFromPage<EmailCodeSent>(
+    'hosted.code',
+    { signIn, email: 'page@example.com' },
+    headers,
+  );
   const code = await lab.codeMailedTo('page@example.com');
   const verifyResponse = await lab.sendFromPage<HostedSignInResult>(
     'hosted.verify',
-    { signIn, ticket: sent.body.ticket, code },
+    { signIn, ticket: codeResponse.body.ticket, code },
     headers,
   );
   let cookie = await exchangeForCookie(verifyResponse.body.redirectTo);
   const sendOwn = <Body>(name: string, body: object = {}) => lab.sendFromPage<Body>(name, body, { ...headers, cookie });
   const authenticator = new Authenticator(origin);
-  const options = await sendOwn<PasskeyChallenge>('passkeys.options');
-  assert.equal(options.status, 200, options.text);
+  const optionsResponse = await sendOwn<PasskeyChallenge>('passkeys.options');
+  assert.equal(optionsResponse.status, 200, optionsResponse.text);
   const addResponse = await sendOwn<{ data: readonly unknown[] }>('passkeys.add', {
-    ...{ ticket: options.body.ticket, name: 'Phone', response: authenticator.create(options.body.publicKey) },
+    ...{
+      ticket: optionsResponse.body.ticket,
+      name: 'Phone',
+      response: authenticator.create(optionsResponse.body.publicKey),
+    },
   });
   assert.deepEqual([addResponse.status, addResponse.body.data.length], [200, 1], addResponse.text);
   cookie = addResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
@@ -177,17 +185,21 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
     headers,
   );
   const response = authenticator.get(challenge.body.publicKey);
-  const done = await lab.sendFromPage<HostedSignInResult>(
+  const passkeyResponse = await lab.sendFromPage<HostedSignInResult>(
     'hosted.passkey',
     { signIn: secondSignIn, ticket: challenge.body.ticket, response },
     headers,
   );
-  assert.equal(done.status, 200, done.text);
-  cookie = await exchangeForCookie(done.body.redirectTo);
+  assert.equal(passkeyResponse.status, 200, passkeyResponse.text);
+  cookie = await exchangeForCookie(passkeyResponse.body.redirectTo);
   assert.equal((await sendOwn<ConsumerSession>('session.get')).body.acr, 'phr');
   await server.advance(301_000);
-  const late = await sendOwn<ErrorBody>('passkeys.options');
-  assert.deepEqual([late.status, late.body.code], [401, 'insufficient_user_authentication'], late.text);
+  const optionsRefusal = await sendOwn<ErrorBody>('passkeys.options');
+  assert.deepEqual(
+    [optionsRefusal.status, optionsRefusal.body.code],
+    [401, 'insufficient_user_authentication'],
+    optionsRefusal.text,
+  );
   const proofChallenge = await sendOwn<PasskeyChallenge>('passkeys.challenge');
   const stepUpResponse = await sendOwn<ConsumerSession>('session.stepUp', {
     ...{ ticket: proofChallenge.body.ticket, response: authenticator.get(proofChallenge.body.publicKey) },
@@ -199,29 +211,29 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
 
 test('a profile can be changed field by field, and invalid values are refused', async () => {
   const { accessToken } = await lab.signIn('profile@example.com');
-  const first = await lab.send<ConsumerProfile>(
+  const updateResponse = await lab.send<ConsumerProfile>(
     'profile.update',
     { displayName: ' Kim ', locale: 'de-AT', timezone: 'Europe/Vienna', metadata: { size: 'M' } },
     accessToken,
   );
-  assert.equal(first.status, 200, first.text);
+  assert.equal(updateResponse.status, 200, updateResponse.text);
   const { body } = await lab.send<ConsumerProfile>('profile.update', { displayName: 'Kim K' }, accessToken);
-  const unchanged = await lab.send<ConsumerProfile>('profile.update', {}, accessToken);
-  assert.deepEqual([unchanged.status, unchanged.body], [200, body], unchanged.text);
+  const emptyUpdateResponse = await lab.send<ConsumerProfile>('profile.update', {}, accessToken);
+  assert.deepEqual([emptyUpdateResponse.status, emptyUpdateResponse.body], [200, body], emptyUpdateResponse.text);
   assert.deepEqual(
     [body.displayName, body.locale, body.timezone, body.metadata, body.email],
     ['Kim K', 'de-AT', 'Europe/Vienna', { size: 'M' }, 'profile@example.com'],
   );
   for (const wrong of [{ locale: 'not a tag' }, { timezone: 'Mars/Base' }, { metadata: { text: 'x'.repeat(4100) } }]) {
-    const refused = await lab.send<ErrorBody>('profile.update', wrong, accessToken);
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+    const refusal = await lab.send<ErrorBody>('profile.update', wrong, accessToken);
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
   }
 });
 
 test('a deleted consumer loses access immediately, and a new sign-in creates a new consumer', async () => {
   const { accessToken, consumer } = await lab.signIn('gone@example.com');
-  const deleted = await lab.send('profile.delete', {}, accessToken);
-  assert.equal(deleted.status, 202, deleted.text);
+  const deleteResponse = await lab.send('profile.delete', {}, accessToken);
+  assert.equal(deleteResponse.status, 202, deleteResponse.text);
   assert.equal((await lab.send('profile.get', {}, accessToken)).status, 401);
   const newTokens = await lab.signIn('gone@example.com');
   assert.notEqual(newTokens.consumer.id, consumer.id);
@@ -230,18 +242,21 @@ test('a deleted consumer loses access immediately, and a new sign-in creates a n
 
 test('pages of registered origins can send commands, after a preflight request', async () => {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
-  const preflight = await server.api('OPTIONS', path, {
+  const preflightResponse = await server.api('OPTIONS', path, {
     key: null,
     headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
   });
-  assert.equal(preflight.status, 204);
-  assert.equal(preflight.headers['access-control-allow-origin'], ORIGIN);
-  assert.equal(preflight.headers['access-control-allow-methods'], 'POST');
+  assert.equal(preflightResponse.status, 204);
+  assert.equal(preflightResponse.headers['access-control-allow-origin'], ORIGIN);
+  assert.equal(preflightResponse.headers['access-control-allow-methods'], 'POST');
   const { accessToken } = await lab.signIn('cors@example.com');
-  const allowed = await lab.send('session.get', {}, accessToken, { headers: { origin: ORIGIN } });
-  assert.deepEqual([allowed.status, allowed.headers['access-control-allow-origin']], [200, ORIGIN]);
-  const unauthorised = await lab.send('session.get', {}, undefined, { headers: { origin: ORIGIN } });
-  assert.deepEqual([unauthorised.status, unauthorised.headers['access-control-allow-origin']], [401, ORIGIN]);
+  const sessionResponse = await lab.send('session.get', {}, accessToken, { headers: { origin: ORIGIN } });
+  assert.deepEqual([sessionResponse.status, sessionResponse.headers['access-control-allow-origin']], [200, ORIGIN]);
+  const unauthorizedResponse = await lab.send('session.get', {}, undefined, { headers: { origin: ORIGIN } });
+  assert.deepEqual(
+    [unauthorizedResponse.status, unauthorizedResponse.headers['access-control-allow-origin']],
+    [401, ORIGIN],
+  );
 });
 
 test('the audit log records the sign-in, with the consumer as its actor', async () => {

@@ -150,9 +150,9 @@ test('an earlier version of a context can be restored, and a fork is independent
   await waitForVersion(server, id, 1);
   await leave(id, 'second');
   await waitForVersion(server, id, 2);
-  const restored = await server.api<Context>('POST', `${CONTEXTS}/${id}/restore`, { body: { version: 1 } });
-  assert.equal(restored.status, 200, restored.text);
-  assert.equal(restored.body.version, 3);
+  const restoreResponse = await server.api<Context>('POST', `${CONTEXTS}/${id}/restore`, { body: { version: 1 } });
+  assert.equal(restoreResponse.status, 200, restoreResponse.text);
+  assert.equal(restoreResponse.body.version, 3);
   await assertMarks(id, 'first');
   const forkResponse = await server.api<Context>('POST', `${CONTEXTS}/${id}/fork`, {
     body: { version: 2, name: 'Fork' },
@@ -187,8 +187,8 @@ test("a context can import and export Playwright's storage state", async () => {
       },
     ],
   };
-  const imported = await server.api<Context>('POST', `${CONTEXTS}/${id}/storage-state`, { body: state });
-  assert.equal(imported.status, 200, imported.text);
+  const importResponse = await server.api<Context>('POST', `${CONTEXTS}/${id}/storage-state`, { body: state });
+  assert.equal(importResponse.status, 200, importResponse.text);
   const session = await server.createSession(persistentBody(id));
   await runOnPage(session.connectUrl, async page => {
     const foundMarks = await findMarks(page, plain);
@@ -215,29 +215,29 @@ test("a context can import and export Playwright's storage state", async () => {
       ['more', 'x'.repeat(5000)],
     ]),
   );
-  const earlier = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state?version=1`);
+  const earlierStateResponse = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state?version=1`);
   assert.deepEqual(
-    earlier.body.origins.flatMap(({ localStorage }) => localStorage.map(({ name }) => name)).sort(),
+    earlierStateResponse.body.origins.flatMap(({ localStorage }) => localStorage.map(({ name }) => name)).sort(),
     ['mark', '日本'],
     'the version before the session',
   );
-  const unknown = await server.api('GET', `${CONTEXTS}/${id}/storage-state?version=3`);
-  assert.deepEqual([unknown.status, unknown.body.code], [404, 'not_found']);
+  const versionRefusal = await server.api('GET', `${CONTEXTS}/${id}/storage-state?version=3`);
+  assert.deepEqual([versionRefusal.status, versionRefusal.body.code], [404, 'not_found']);
 });
 
 test('context names are unique regardless of case, and can be reused after the context is deleted', async () => {
   const context = await createContext(server, { name: '  Shop Login ' });
   assert.equal(context.name, 'Shop Login');
-  const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
-  assert.equal(taken.status, 409);
-  assert.equal(taken.body.code, 'context_name_taken');
+  const conflictResponse = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
+  assert.equal(conflictResponse.status, 409);
+  assert.equal(conflictResponse.body.code, 'context_name_taken');
   assert.equal((await server.api('DELETE', `${CONTEXTS}/${context.id}`)).status, 204);
-  const again = await server.api('DELETE', `${CONTEXTS}/${context.id}`);
-  assert.equal(again.status, 404);
-  const resentDelete = await server.api('DELETE', `${CONTEXTS}/${context.id}`, {
+  const secondDeleteResponse = await server.api('DELETE', `${CONTEXTS}/${context.id}`);
+  assert.equal(secondDeleteResponse.status, 404);
+  const resentDeleteResponse = await server.api('DELETE', `${CONTEXTS}/${context.id}`, {
     headers: { 'x-stainless-retry-count': '1' },
   });
-  assert.equal(resentDelete.status, 204);
+  assert.equal(resentDeleteResponse.status, 204);
   await createContext(server, { name: 'shop login' });
   for (const name of ['', '   ', 'x'.repeat(129), 'a\u0000b'])
     assert.equal((await server.api('POST', CONTEXTS, { body: { name } })).status, 400, JSON.stringify(name));
@@ -245,13 +245,16 @@ test('context names are unique regardless of case, and can be reused after the c
 
 test('contexts are listed in pages', async () => {
   const made = [await createContext(server), await createContext(server)];
-  const first = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
+  const firstResponse = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
   assert.deepEqual(
-    first.body.map(({ id }) => id),
+    firstResponse.body.map(({ id }) => id),
     [made[1]?.id],
   );
-  const next = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1&before=${first.headers['x-next-before']}`);
-  assert.equal(next.body[0]?.id, made[0]?.id);
+  const secondResponse = await server.api<Context[]>(
+    'GET',
+    `${CONTEXTS}?limit=1&before=${firstResponse.headers['x-next-before']}`,
+  );
+  assert.equal(secondResponse.body[0]?.id, made[0]?.id);
 });
 
 test('the official client creates, reads and deletes contexts', async () => {

@@ -29,18 +29,21 @@ const call = (orderId: string) => {
 const receivedHeaders = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`).at(-1)?.headers;
 
 test('a credential can be written, and is returned without its value', async () => {
-  const made = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
-  assert.equal(made.status, 201, made.text);
-  assert.deepEqual([made.body.version, made.body.revision, made.headers.etag], [1, 1, '"1"']);
+  const writeResponse = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
+  assert.equal(writeResponse.status, 201, writeResponse.text);
   assert.deepEqual(
-    [made.body.type, made.body.label, made.body.hosts, made.body.usedBy],
+    [writeResponse.body.version, writeResponse.body.revision, writeResponse.headers.etag],
+    [1, 1, '"1"'],
+  );
+  assert.deepEqual(
+    [writeResponse.body.type, writeResponse.body.label, writeResponse.body.hosts, writeResponse.body.usedBy],
     ['api_key', 'Shop', hosts, []],
   );
-  assert.match(made.body.fingerprint, /^hmac:[0-9a-f]{32}$/);
-  const read = await owner.send<StoredCredential>('GET', 'credentials/shop-api');
+  assert.match(writeResponse.body.fingerprint, /^hmac:[0-9a-f]{32}$/);
+  const readResponse = await owner.send<StoredCredential>('GET', 'credentials/shop-api');
   const list = await owner.send<StoredCredentialPage>('GET', 'credentials');
-  for (const { text } of [made, read, list]) assert.doesNotMatch(text, /first-key/);
-  assert.deepEqual(list.body.data, [read.body]);
+  for (const { text } of [writeResponse, readResponse, list]) assert.doesNotMatch(text, /first-key/);
+  assert.deepEqual(list.body.data, [readResponse.body]);
   assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
 });
 
@@ -96,11 +99,18 @@ test('each type of credential can be stored, and equal values have equal fingerp
   assert.equal(fingerprints.get('one'), fingerprints.get('six'));
   assert.equal(new Set(fingerprints.values()).size, 5);
   const token = await createOwnerToken(server);
-  const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  const path = `/v1/applications/${other.body.id}/credentials/one`;
-  const elsewhere = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
-  assert.equal(elsewhere.status, 201, elsewhere.text);
-  assert.notEqual(elsewhere.body.fingerprint, fingerprints.get('one'), 'the fingerprint differs between applications');
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  const path = `/v1/applications/${applicationResponse.body.id}/credentials/one`;
+  const credentialResponse = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
+  assert.equal(credentialResponse.status, 201, credentialResponse.text);
+  assert.notEqual(
+    credentialResponse.body.fingerprint,
+    fingerprints.get('one'),
+    'the fingerprint differs between applications',
+  );
 });
 
 test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {
@@ -127,12 +137,12 @@ test('operations send a credential in the configured form, and cannot use a form
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
   }
   // The use of the credential is counted while the call is still running.
-  const used = await eventually(
+  const credentialResponse = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/three'),
     ({ body }) => body.lastUsedAt !== undefined,
   );
-  assert.deepEqual(used.body.usedBy, ['orders.cancel']);
+  assert.deepEqual(credentialResponse.body.usedBy, ['orders.cancel']);
 });
 
 test('a call that is running during a rotation uses the old value, and the next call uses the new value', async () => {
@@ -147,9 +157,13 @@ test('a call that is running during a rotation uses the old value, and the next 
   );
   assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
   assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"9"')).status, 412);
-  const rotated = await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"1"');
-  assert.deepEqual([rotated.status, rotated.body.version, rotated.body.revision], [200, 2, 2], rotated.text);
-  assert.ok(rotated.body.rollbackUntil);
+  const rotationResponse = await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"1"');
+  assert.deepEqual(
+    [rotationResponse.status, rotationResponse.body.version, rotationResponse.body.revision],
+    [200, 2, 2],
+    rotationResponse.text,
+  );
+  assert.ok(rotationResponse.body.rollbackUntil);
   await call('after');
   heldResponses[0]?.();
   assert.equal((await runningCall).body.status, 'succeeded');
@@ -158,8 +172,12 @@ test('a call that is running during a rotation uses the old value, and the next 
 });
 
 test('the previous value of a credential can be restored for a day, and is then deleted', async () => {
-  const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
-  assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
+  const rollbackResponse = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
+  assert.deepEqual(
+    [rollbackResponse.status, rollbackResponse.body.version, rollbackResponse.body.revision],
+    [200, 3, 3],
+    rollbackResponse.text,
+  );
   await call('back');
   assert.equal(receivedHeaders('back')?.authorization, 'Bearer first-key-of-the-shop');
   await server.advance(25 * HOUR_MS);
@@ -170,14 +188,14 @@ test('the previous value of a credential can be restored for a day, and is then 
     );
   await eventually('the earlier versions to be destroyed', readVersions, rows => rows.length === 1);
   assert.deepEqual(await readVersions(), [{ version: 3 }]);
-  const none = await owner.send('POST', 'credentials/shop-api/rollback');
-  assert.deepEqual([none.status, none.body.code], [410, 'gone']);
+  const rollbackRefusal = await owner.send('POST', 'credentials/shop-api/rollback');
+  assert.deepEqual([rollbackRefusal.status, rollbackRefusal.body.code], [410, 'gone']);
 });
 
 test('the audit log records changes to credentials and uses of them, but not their values', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
-  const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
-  const shopEntry = used.body.data.find(({ target }) => target?.id === 'shop-api');
+  const auditResponse = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
+  const shopEntry = auditResponse.body.data.find(({ target }) => target?.id === 'shop-api');
   assert.deepEqual([shopEntry?.actor.kind, shopEntry?.details?.operationId], ['agent_key', 'orders.cancel']);
   assert.ok(Number(shopEntry?.details?.calls) >= 2);
   const { body, text } = await owner.send<AuditPage>('GET', 'audit?limit=100');
@@ -189,8 +207,8 @@ test('the audit log records changes to credentials and uses of them, but not the
 
 test('a credential of a published operation can be deleted only by force, and calls of the operation are then refused', async () => {
   assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
-  const refusedDeletion = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
-  assert.deepEqual([refusedDeletion.status, refusedDeletion.body.code], [409, 'not_ready']);
+  const deletionRefusal = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
+  assert.deepEqual([deletionRefusal.status, deletionRefusal.body.code], [409, 'not_ready']);
   assert.equal((await owner.send('DELETE', 'credentials/shop-api?force=true', { ifMatch: '"3"' })).status, 204);
   const requestsBefore = upstream.receivedRequests().length;
   const refusal = await call('gone');
@@ -200,8 +218,8 @@ test('a credential of a published operation can be deleted only by force, and ca
     await queryRows(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
     [],
   );
-  const again = await owner.writeCredential('shop-api', apiKey('third-key-of-the-shop'));
-  assert.deepEqual([again.status, again.body.version], [201, 4], again.text);
+  const writeResponse = await owner.writeCredential('shop-api', apiKey('third-key-of-the-shop'));
+  assert.deepEqual([writeResponse.status, writeResponse.body.version], [201, 4], writeResponse.text);
   assert.equal((await call('again')).body.status, 'succeeded');
 });
 
@@ -213,6 +231,6 @@ test('a call with an expired credential is refused', async () => {
   );
   assert.equal((await call('early')).body.status, 'succeeded');
   await server.advance(2 * HOUR_MS);
-  const late = await call('late');
-  assert.deepEqual([late.status, late.body.code], [424, 'credential_missing'], late.text);
+  const lateRefusal = await call('late');
+  assert.deepEqual([lateRefusal.status, lateRefusal.body.code], [424, 'credential_missing'], lateRefusal.text);
 });

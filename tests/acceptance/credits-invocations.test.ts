@@ -46,9 +46,9 @@ const grant = async (microCredits: number): Promise<void> => {
 
 test('a call without credit is refused with 402 and not started, and its idempotency key can be used again', async () => {
   const headers = { 'idempotency-key': 'poor' };
-  const refused = await invoke(server, key, 'browser.content', input, { headers });
-  assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
-  const details = Object(refused.body).details;
+  const refusal = await invoke(server, key, 'browser.content', input, { headers });
+  assert.deepEqual([refusal.status, refusal.body.code], [402, 'insufficient_credit'], refusal.text);
+  const details = Object(refusal.body).details;
   assert.deepEqual(details, { required: HOLD, available: 0, unit: 'microcredit' });
   assert.equal(pages.hits('/plain'), 0);
   await grant(3 * HOLD);

@@ -49,8 +49,8 @@ const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 const readCredits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
 const granted = await server.operate('credits', 'grant', '-', '10', '--reason', 'for the test');
 assert.equal(granted.code, 0, granted.stderr);
-const overlay = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
-assert.equal(overlay.status, 200, overlay.text);
+const overlayResponse = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
+assert.equal(overlayResponse.status, 200, overlayResponse.text);
 
 const input = { url: `${pages.url}/plain`, as: 'text' };
 let calls = 0;
@@ -124,11 +124,15 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
   const { limit, used, required } = Object(Object(refusal.body).details);
   assert.deepEqual([limit, used, required], [3 * PRICE - 1, 2 * PRICE, PRICE]);
   assert.ok(Number(refusal.headers['retry-after']) > 0);
-  const first = await invoke(server, limitedKey.key, 'browser.content', input);
-  assert.equal(first.body.status, 'succeeded', first.text);
-  const second = await invoke(server, limitedKey.key, 'browser.content', input);
-  assert.deepEqual([second.status, second.body.code], [429, 'spend_limit'], 'the hold exceeds the rest of the limit');
-  const remainingCost = HOLD + PRICE - first.body.cost.captured;
+  const firstResponse = await invoke(server, limitedKey.key, 'browser.content', input);
+  assert.equal(firstResponse.body.status, 'succeeded', firstResponse.text);
+  const secondResponse = await invoke(server, limitedKey.key, 'browser.content', input);
+  assert.deepEqual(
+    [secondResponse.status, secondResponse.body.code],
+    [429, 'spend_limit'],
+    'the hold exceeds the rest of the limit',
+  );
+  const remainingCost = HOLD + PRICE - firstResponse.body.cost.captured;
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), {
     key: limitedKey.key,
   });
@@ -137,10 +141,10 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
     ['browser.content', remainingCost],
     ['orders.read', PRICE - 1],
   ]);
-  const third = await invoke(server, limitedKey.key, 'browser.content', input, {
+  const thirdResponse = await invoke(server, limitedKey.key, 'browser.content', input, {
     extraFields: { maxCost: remainingCost },
   });
-  assert.equal(third.body.status, 'succeeded', third.text);
+  assert.equal(thirdResponse.body.status, 'succeeded', thirdResponse.text);
   await waitForRelease();
 });
 
@@ -148,8 +152,8 @@ test('a call is charged the price at the time of its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
   const runningCall = invoke(server, key, 'browser.content', slow);
   await eventually('the price to be held', readCredits, ({ reserved }) => reserved > 0);
-  const dearer = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
-  assert.equal(dearer.status, 200, dearer.text);
+  const priceResponse = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
+  assert.equal(priceResponse.status, 200, priceResponse.text);
   const { body } = await runningCall;
   assert.equal(body.cost.reserved % RATE, PRICE, 'the price at the start of the call applies');
   await owner.configure('browser.content', priceSettings, '*');

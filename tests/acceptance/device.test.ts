@@ -57,28 +57,28 @@ test('openid-client gets an error when the request is denied', async () => {
   const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, started);
   const pollRefusal = assert.rejects(tokenPoll, { error: 'access_denied', status: 400 });
   await devices.read(devices.owner, started.user_code);
-  const denied = await devices.decide(devices.owner, started.user_code, { decision: 'deny' });
-  assert.deepEqual([denied.status, denied.body.status], [200, 'denied']);
+  const denialResponse = await devices.decide(devices.owner, started.user_code, { decision: 'deny' });
+  assert.deepEqual([denialResponse.status, denialResponse.body.status], [200, 'denied']);
   await pollRefusal;
 });
 
 // ---- raw requests, as JSON and as forms -----------------------------------------------------------------------------
 
 test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
-  const formStart = await devices.sendWithoutCredential<StartedDevice>(
+  const formStartResponse = await devices.sendWithoutCredential<StartedDevice>(
     AUTHORIZATIONS,
     form({ client_id: 'my-agent' }),
     FORM,
   );
-  assert.equal(formStart.status, 200, formStart.text);
-  assert.equal(formStart.headers['cache-control'], 'no-store');
-  const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = formStart.body;
+  assert.equal(formStartResponse.status, 200, formStartResponse.text);
+  assert.equal(formStartResponse.headers['cache-control'], 'no-store');
+  const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = formStartResponse.body;
   assert.match(userCode, /^[BCDFGHJKLMNPQRSTVWXZ2-9]{4}-[BCDFGHJKLMNPQRSTVWXZ2-9]{4}$/);
   assert.match(deviceCode, /^bdc_[A-Za-z0-9_-]{49}$/);
   assert.deepEqual([interval, expiresIn], [5, 600]);
   assert.ok(userCode);
-  await devices.approve(formStart.body);
-  const token = await devices.collectToken(formStart.body);
+  await devices.approve(formStartResponse.body);
+  const token = await devices.collectToken(formStartResponse.body);
   assert.equal(token.scope, 'applications:read keys:write');
   assert.deepEqual(token.application_ids, [server.applicationId]);
 
@@ -90,9 +90,9 @@ test('a start request returns 200 for a form and 201 for JSON, and the token can
     client_id: 'my-agent',
     unknown: 'x',
   };
-  const collectedAsForm = await devices.sendWithoutCredential<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
-  assert.equal(collectedAsForm.status, 200, collectedAsForm.text);
-  assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
+  const formTokenResponse = await devices.sendWithoutCredential<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
+  assert.equal(formTokenResponse.status, 200, formTokenResponse.text);
+  assert.equal(formTokenResponse.headers['cache-control'], 'no-store');
 });
 
 test('a person who enters the code sees the program name, the requested scopes and the network address', async () => {
@@ -132,17 +132,17 @@ test('the token is a developer token that is valid for eight hours and has only 
 
 test('a token request returns authorization_pending before the approval, slow_down if sent too soon, and the token after the approval', async () => {
   const started = await devices.start();
-  const first = await devices.collect(started);
+  const firstResponse = await devices.collect(started);
   assert.deepEqual(
-    [first.status, first.body.error, first.body.code],
+    [firstResponse.status, firstResponse.body.error, firstResponse.body.code],
     [400, 'authorization_pending', 'authorization_pending'],
   );
-  assert.equal(first.headers['x-should-retry'], 'true');
-  const second = await devices.collect(started);
-  assert.deepEqual([second.status, second.body.error], [400, 'slow_down']);
-  assert.equal(second.headers['retry-after'], '10');
-  assert.equal(second.body.statusCode, 400);
-  assert.ok(second.body.error_description && second.body.requestId);
+  assert.equal(firstResponse.headers['x-should-retry'], 'true');
+  const secondResponse = await devices.collect(started);
+  assert.deepEqual([secondResponse.status, secondResponse.body.error], [400, 'slow_down']);
+  assert.equal(secondResponse.headers['retry-after'], '10');
+  assert.equal(secondResponse.body.statusCode, 400);
+  assert.ok(secondResponse.body.error_description && secondResponse.body.requestId);
   await server.advance(INTERVAL_MS);
   assert.equal((await devices.collect(started)).body.error, 'slow_down', 'the interval is ten seconds now');
   await server.advance(4 * INTERVAL_MS);
@@ -204,21 +204,25 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
   await server.advance(301_000);
   const { owner } = devices;
   assert.equal((await devices.read(owner, started.user_code)).status, 200);
-  const unproved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
-  assert.deepEqual([unproved.status, unproved.body.code], [401, 'insufficient_user_authentication']);
+  const stepUpRefusal = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  assert.deepEqual([stepUpRefusal.status, stepUpRefusal.body.code], [401, 'insufficient_user_authentication']);
   assert.equal((await devices.decide(owner, started.user_code, { decision: 'deny' })).status, 200);
-  const again = await devices.decide<ErrorBody>(await devices.signInOwner(), started.user_code, devices.approval);
-  assert.deepEqual([again.status, again.body.code], [409, 'already_decided']);
+  const conflictResponse = await devices.decide<ErrorBody>(
+    await devices.signInOwner(),
+    started.user_code,
+    devices.approval,
+  );
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'already_decided']);
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
 test('an authorization request that nobody has read can be denied, but not approved', async () => {
   const started = await devices.start();
   const owner = await devices.signInOwner();
-  const approved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
-  assert.deepEqual([approved.status, approved.body.code], [404, 'not_found']);
-  const denied = await devices.decide(owner, started.user_code, { decision: 'deny' });
-  assert.deepEqual([denied.status, denied.body.status], [200, 'denied']);
+  const approvalRefusal = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  assert.deepEqual([approvalRefusal.status, approvalRefusal.body.code], [404, 'not_found']);
+  const denialResponse = await devices.decide(owner, started.user_code, { decision: 'deny' });
+  assert.deepEqual([denialResponse.status, denialResponse.body.status], [200, 'denied']);
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
@@ -229,12 +233,12 @@ const stateOf = (started: StartedDevice, query = '') =>
 
 test('a program can wait until the state of its authorization changes', async () => {
   const started = await devices.start();
-  const state = await stateOf(started);
-  assert.equal(state.status, 200, state.text);
-  assert.equal(state.body.status, 'pending');
-  assert.ok(state.body.expiresIn > 590 && state.body.expiresIn <= 600);
-  const soon = await stateOf(started);
-  assert.deepEqual([soon.status, soon.headers['retry-after']], [429, '5']);
+  const stateResponse = await stateOf(started);
+  assert.equal(stateResponse.status, 200, stateResponse.text);
+  assert.equal(stateResponse.body.status, 'pending');
+  assert.ok(stateResponse.body.expiresIn > 590 && stateResponse.body.expiresIn <= 600);
+  const earlyRefusal = await stateOf(started);
+  assert.deepEqual([earlyRefusal.status, earlyRefusal.headers['retry-after']], [429, '5']);
   const changedState = stateOf(started, '?wait=55&since=pending');
   assert.equal((await devices.read(await devices.signInOwner(), started.user_code)).status, 200);
   assert.equal((await changedState).body.status, 'claimed');

@@ -127,9 +127,9 @@ test('the live tab of the console opens DevTools with one click', () =>
 
 test('the DevTools files can be cached forever, and their content security policy allows only these files and the socket', async () => {
   const { link, end } = await openSessionWithDevtools();
-  const redirect = await sendRequest(link, {});
-  assert.equal(redirect.status, 302);
-  const location = String(redirect.headers.location);
+  const redirectResponse = await sendRequest(link, {});
+  assert.equal(redirectResponse.status, 302);
+  const location = String(redirectResponse.headers.location);
   const frontResponse = await sendRequest(server.url + location, {});
   assert.equal(frontResponse.status, 200);
   assert.match(String(frontResponse.headers['cache-control']), /immutable/);

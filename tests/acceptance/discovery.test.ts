@@ -77,8 +77,8 @@ test('a discovery response can be cached only by its caller, and a conditional r
     assert.equal(headers['cache-control'], 'private, max-age=30');
     assert.match(String(headers.vary), /authorization/i);
     const etagHeaders = { 'if-none-match': String(headers.etag) };
-    const again = await get(etagHeaders);
-    assert.deepEqual([again.status, again.text], [304, '']);
+    const secondResponse = await get(etagHeaders);
+    assert.deepEqual([secondResponse.status, secondResponse.text], [304, '']);
     assert.equal((await get({ 'if-none-match': '"other"' })).status, 200);
     const callResponse = await invoke(...([server, key, 'orders.cancel', { orderId: 'A' }] as const), {
       headers: { 'idempotency-key': path },

@@ -13,11 +13,16 @@ const server = await startServer();
 for (const [document, blocks] of loadExamples())
   test(`the examples of ${document} run as written`, async () => {
     for (const { line, run } of blocks) assert.notEqual(await run(server), '', `line ${line} prints something`);
-    const open = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
-    for (const { id } of open.body) {
+    const openSessionsResponse = await server.api<Array<{ id: string }>>(
+      'GET',
+      '/v1/browsers/sessions?status=PENDING,RUNNING',
+    );
+    for (const { id } of openSessionsResponse.body) {
       // A session whose client has disconnected may already have ended.
-      const released = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
-      if (released.status !== 200) await server.waitUntilEnded(id);
+      const releaseResponse = await server.api('POST', `/v1/browsers/sessions/${id}`, {
+        body: { status: 'REQUEST_RELEASE' },
+      });
+      if (releaseResponse.status !== 200) await server.waitUntilEnded(id);
     }
   });
 

@@ -414,26 +414,26 @@ describe('a download can be read and deleted', () => {
   });
 
   it('a download can be read as JSON or as bytes', async () => {
-    const json = await server.api<Download>('GET', path());
-    assert.equal(json.body.checksum, sha256(PDF));
-    assert.notEqual(json.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
-    const bytes = await server.api('GET', path(), acceptOptions('application/octet-stream'));
+    const jsonResponse = await server.api<Download>('GET', path());
+    assert.equal(jsonResponse.body.checksum, sha256(PDF));
+    assert.notEqual(jsonResponse.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
+    const bytesResponse = await server.api('GET', path(), acceptOptions('application/octet-stream'));
     assert.deepEqual(
       ['content-type', 'content-length', 'etag', 'accept-ranges', 'x-content-type-options'].map(
-        name => bytes.headers[name],
+        name => bytesResponse.headers[name],
       ),
       ['application/pdf', String(PDF.length), `"${sha256(PDF)}"`, 'bytes', 'nosniff'],
     );
     assert.match(
-      String(bytes.headers['content-disposition']),
+      String(bytesResponse.headers['content-disposition']),
       /^attachment; filename="report.pdf"; filename\*=UTF-8''/,
     );
     assert.equal((await server.api('GET', path(), acceptOptions('text/html'))).status, 406);
-    const part = await server.api('GET', path(), {
+    const partResponse = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', range: 'bytes=0-7' },
     });
-    assert.deepEqual([part.status, part.text], [206, '%PDF-1.7']);
-    assert.equal(part.headers['content-range'], `bytes 0-7/${PDF.length}`);
+    assert.deepEqual([partResponse.status, partResponse.text], [206, '%PDF-1.7']);
+    assert.equal(partResponse.headers['content-range'], `bytes 0-7/${PDF.length}`);
     const rangeRefusal = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', range: `bytes=${PDF.length}-` },
     });
@@ -451,10 +451,10 @@ describe('a download can be read and deleted', () => {
     const reply = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
     assert.equal(reply.headers.get('access-control-allow-origin'), '*');
     assert.ok(Buffer.from(await reply.arrayBuffer()).equals(PDF));
-    const head = await fetch(downloadUrl, { method: 'HEAD' });
-    assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(PDF.length)]);
-    const part = await fetch(downloadUrl, { headers: { range: 'bytes=-5' } });
-    assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, 5]);
+    const headResponse = await fetch(downloadUrl, { method: 'HEAD' });
+    assert.deepEqual([headResponse.status, headResponse.headers.get('content-length')], [200, String(PDF.length)]);
+    const partResponse = await fetch(downloadUrl, { headers: { range: 'bytes=-5' } });
+    assert.deepEqual([partResponse.status, (await partResponse.arrayBuffer()).byteLength], [206, 5]);
     for (const method of ['DELETE', 'POST', 'PUT'])
       assert.equal((await fetch(downloadUrl, { method })).status, 405, method);
     for (const url of [`${downloadUrl}x`, downloadUrl.slice(0, -1), downloadUrl.replace(/files\/./, 'files/x')]) {
@@ -498,8 +498,8 @@ describe('a download can be read and deleted', () => {
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);
     assert.equal((await server.api('DELETE', path())).status, 404);
-    const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
-    assert.equal(resent.status, 204);
+    const resentDeleteResponse = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
+    assert.equal(resentDeleteResponse.status, 204);
     // With a bucket, no file is on the disk. The check of the link above is sufficient.
     const objectsFolder = join(server.dataDir, 'artifacts/objects');
     const kept = store ? [] : filesUnder(objectsFolder);
@@ -515,6 +515,6 @@ describe('a download can be read and deleted', () => {
 async function assertServedByStore(link: string): Promise<void> {
   assert.ok(link.startsWith(`${store?.endpoint}/`), link);
   assert.ok((await bytesOf(link)).equals(PDF));
-  const part = await fetch(link, { headers: { range: 'bytes=0-4' } });
-  assert.deepEqual([part.status, await part.text()], [206, '%PDF-']);
+  const partResponse = await fetch(link, { headers: { range: 'bytes=0-4' } });
+  assert.deepEqual([partResponse.status, await partResponse.text()], [206, '%PDF-']);
 }

@@ -67,15 +67,15 @@ test('an event records the end of a session that a SIGINT to the server ended', 
 });
 
 test('an event records the end of a session whose browser failed to start', async () => {
-  chromium.setBehaviour('fails');
+  chromium.setBehavior('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);
   assert.equal((await server.fetchFromOperator('/readyz')).status, 200, 'one start may fail');
   for (let time = 0; time < 2; time += 1) await server.api('POST', '/v1/browsers/sessions', { body: {} });
-  const sick = await server.fetchFromOperator('/readyz');
-  assert.equal(sick.status, 503);
-  assert.match(sick.text, /3 browsers in a row did not start/);
-  chromium.setBehaviour('well');
+  const readinessResponse = await server.fetchFromOperator('/readyz');
+  assert.equal(readinessResponse.status, 503);
+  assert.match(readinessResponse.text, /3 browsers in a row did not start/);
+  chromium.setBehavior('well');
   await server.release((await server.createSession({ keepAlive: true })).id);
   assert.equal((await server.fetchFromOperator('/readyz')).status, 200);
   const searchResponse = await server.api<Array<{ id: string }>>(

@@ -119,8 +119,8 @@ test('events can be listed in pages and filtered by type', async () => {
     cursor = body.nextCursor;
   }
   assert.deepEqual(seen, all);
-  const ends = await requestEvents(id, '?type=session.created,session.ended');
-  assert.deepEqual(typesOf(ends.body.data), ['session.created', 'session.ended']);
+  const filteredResponse = await requestEvents(id, '?type=session.created,session.ended');
+  assert.deepEqual(typesOf(filteredResponse.body.data), ['session.created', 'session.ended']);
   const sessionEvents = await server.api<SessionEventPage>('GET', `${EVENTS}?sessionId=${id}`);
   assert.deepEqual(sessionEvents.body.data, all);
   const applicationEvents = await server.api<SessionEventPage>('GET', `${EVENTS}?limit=1000`);
@@ -414,8 +414,8 @@ test('events are deleted 31 days after the session ended, but the session is kep
     events => events.length === 0,
   );
   assert.equal((await server.read(id)).endReason, 'released');
-  const stream = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
+  const streamResponse = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
     headers: { accept: 'text/event-stream' },
   });
-  assert.equal(stream.status, 204);
+  assert.equal(streamResponse.status, 204);
 });

@@ -154,9 +154,11 @@ test('two versions of a .crx file with the same key have the same extension id, 
     createCrx3(messagingExtension('gamma', { version: '2' }), key),
     'gamma.crx',
   );
-  const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signedExtension.id, newerExtension.id] } });
-  assert.equal(both.status, 400);
-  assert.match(both.body.message, /versions of the same extension/);
+  const duplicateRefusal = await server.api('POST', SESSIONS, {
+    body: { extensionIds: [signedExtension.id, newerExtension.id] },
+  });
+  assert.equal(duplicateRefusal.status, 400);
+  assert.match(duplicateRefusal.body.message, /versions of the same extension/);
   const ids = new Set<string>();
   for (const { id } of [signedExtension, newerExtension]) {
     const one = await server.createSession({ extensionIds: [id] });

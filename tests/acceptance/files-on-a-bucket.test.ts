@@ -36,14 +36,14 @@ describe('files and contexts can be stored in a bucket', () => {
   it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const sent = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
-    assert.equal(sent.body.checksum, sha256(BYTES));
+    const uploadResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
+    assert.equal(uploadResponse.body.checksum, sha256(BYTES));
     await runOnPage(session.connectUrl, async page => {
       await page.goto(`${pages.a}/files`);
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');
       const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
-      await client.send('DOM.setFileInputFiles', { nodeId, files: [sent.body.filePath] });
+      await client.send('DOM.setFileInputFiles', { nodeId, files: [uploadResponse.body.filePath] });
       assert.equal(await page.evaluate('document.querySelector("#file").files[0].size'), BYTES.length);
       await page.click('#report');
     });

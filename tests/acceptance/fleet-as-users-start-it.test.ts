@@ -156,12 +156,12 @@ test('a full fleet refuses a create, and accepts a create after a session has en
   assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity'], refusal.text);
   const [first, ...others] = all;
   await release(first?.id ?? assert.fail());
-  const next = await eventually(
+  const createResponse = await eventually(
     'a create to be admitted',
     () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true } }),
     ({ status }) => status === 201,
   );
-  for (const { id } of [...others, next.body]) await release(id);
+  for (const { id } of [...others, createResponse.body]) await release(id);
 });
 
 async function limitsOfApplication(): Promise<{

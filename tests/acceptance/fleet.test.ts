@@ -95,9 +95,9 @@ describe('a session can be created through any host', () => {
       [one, two, front].map(host => sessions.filter(session => runsOn(host, session)).length),
       [2, 2, 0],
     );
-    const full = await front.api('POST', SESSIONS, { body: {} });
-    assert.equal(full.status, 503, full.text);
-    assert.equal(full.body.code, 'capacity');
+    const capacityRefusal = await front.api('POST', SESSIONS, { body: {} });
+    assert.equal(capacityRefusal.status, 503, capacityRefusal.text);
+    assert.equal(capacityRefusal.body.code, 'capacity');
     for (const host of fleet.hosts) {
       const listed = await host.api<Session[]>('GET', `${SESSIONS}?status=RUNNING`);
       assert.deepEqual(listed.body.map(({ id }) => id).sort(), sessions.map(({ id }) => id).sort());
@@ -106,9 +106,9 @@ describe('a session can be created through any host', () => {
     assert.ok(first);
     const waitingCreate = front.api<CreatedSession>('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=60' } });
     await two.release(first.id);
-    const waited = await waitingCreate;
-    assert.equal(waited.status, 201, waited.text);
-    for (const { id } of [...rest, waited.body]) {
+    const createResponse = await waitingCreate;
+    assert.equal(createResponse.status, 201, createResponse.text);
+    for (const { id } of [...rest, createResponse.body]) {
       assert.equal((await front.release(id)).status, 'COMPLETED');
       assert.equal((await one.read(id)).endReason, 'released');
     }
@@ -169,10 +169,13 @@ describe('creates can wait for a free slot', () => {
     // A forged header. It claims that another host passed the request on, and that the request has waited for an hour
     // and is first in the queue.
     const forgedHeaders = { 'x-berth-line': '3600000 0 0' };
-    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forgedHeaders } });
-    assert.equal(late.status, 503, late.text);
-    assert.equal(late.body.details?.position, 5);
-    assert.equal(late.body.details?.waiting, 5);
+    const waitRefusal = await front.api('POST', SESSIONS, {
+      body: {},
+      headers: { prefer: 'wait=1', ...forgedHeaders },
+    });
+    assert.equal(waitRefusal.status, 503, waitRefusal.text);
+    assert.equal(waitRefusal.body.details?.position, 5);
+    assert.equal(waitRefusal.body.details?.waiting, 5);
     const refusal = await two.api('POST', SESSIONS, { body: {}, headers: forgedHeaders });
     assert.equal(refusal.status, 503, refusal.text);
     for (const from of [two, one, two, one]) {
@@ -215,8 +218,12 @@ describe('the sessions and data of a host can be reached through the other hosts
   it('a host serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
     const session = await createSessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
-    const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await uploadRequest('cv.pdf', BYTES));
-    assert.equal(sent.status, 200, sent.text);
+    const uploadResponse = await two.api<UploadResponse>(
+      'POST',
+      `${path}/uploads`,
+      await uploadRequest('cv.pdf', BYTES),
+    );
+    assert.equal(uploadResponse.status, 200, uploadResponse.text);
     await runOnPage(addressAt(front, session.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.click('#report');
@@ -231,14 +238,14 @@ describe('the sessions and data of a host can be reached through the other hosts
     const link = download.downloadUrl.startsWith(one.url)
       ? addressAt(front, download.downloadUrl)
       : download.downloadUrl;
-    const file = await sendRequest(link, {});
-    assert.equal(file.status, 200);
-    const logs = await two.api('GET', `${path}/logs`);
-    assert.equal(logs.status, 200, logs.text);
-    const debug = await front.api<DebugUrls>('GET', `${path}/debug`);
-    assert.equal(debug.status, 200, debug.text);
-    assert.ok(debug.body.wsUrl);
-    const client = await CdpClient.connect(addressAt(two, debug.body.wsUrl));
+    const fileResponse = await sendRequest(link, {});
+    assert.equal(fileResponse.status, 200);
+    const logsResponse = await two.api('GET', `${path}/logs`);
+    assert.equal(logsResponse.status, 200, logsResponse.text);
+    const debugResponse = await front.api<DebugUrls>('GET', `${path}/debug`);
+    assert.equal(debugResponse.status, 200, debugResponse.text);
+    assert.ok(debugResponse.body.wsUrl);
+    const client = await CdpClient.connect(addressAt(two, debugResponse.body.wsUrl));
     assert.ok((await client.send('Browser.getVersion')).product);
     await client.close();
     assert.equal((await two.api('GET', `${path}/picture`)).status, 200);
@@ -278,9 +285,9 @@ describe('the sessions and data of a host can be reached through the other hosts
       leaseSeconds: 900,
     });
     const secret = new URL(claimUrl).hash.slice(1);
-    const opened = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
-    assert.equal(opened.status, 200, opened.text);
-    const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
+    const handoffResponse = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
+    assert.equal(handoffResponse.status, 200, handoffResponse.text);
+    const cookie = handoffResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
     await runOnPage(addressAt(two, session.connectUrl), async page => {
       await page.setContent('<input id="code" style="position:absolute;left:0;top:0;width:300px;height:60px">');
       const pendingRead = readHandoff(front, key, id, '?wait=50');
@@ -311,8 +318,8 @@ describe('the sessions and data of a host can be reached through the other hosts
       await viewer.close();
     });
     const secondHandoff = await requestHandoff(front, key, session.id);
-    const cancelled = await two.api<Handoff>('POST', handoffsPath(one, `/${secondHandoff.id}/cancel`), { key });
-    assert.equal(cancelled.body.status, 'cancelled', cancelled.text);
+    const cancelResponse = await two.api<Handoff>('POST', handoffsPath(one, `/${secondHandoff.id}/cancel`), { key });
+    assert.equal(cancelResponse.body.status, 'cancelled', cancelResponse.text);
     await front.release(session.id);
   });
 
@@ -342,8 +349,8 @@ describe('the sessions and data of a host can be reached through the other hosts
 describe('hosts can use TLS between each other', () => {
   it('the data that hosts pass on to each other is encrypted', async () => {
     const session = await createSessionOn(two);
-    const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
-    assert.equal(debug.status, 200, debug.text);
+    const debugResponse = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
+    assert.equal(debugResponse.status, 200, debugResponse.text);
     await runOnPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
     const relayedText = way.relayedBytes().toString('latin1');
     assert.ok(relayedText.length > 10_000, `${relayedText.length} bytes`);
@@ -403,26 +410,26 @@ describe('consumers and Actions can be used through any host', async () => {
       [...fleet.hosts, ...fleet.hosts].map(host => new ActionAgent(host, agent.key).execute(action)),
     );
     assert.equal(new Set(executions.map(({ body, text }) => body.id ?? text)).size, 1);
-    const ended = await new ActionAgent(front, agent.key).readInvocation(executions[0]?.body.id ?? '');
-    assert.equal(ended.body.status, 'succeeded', ended.text);
+    const invocationResponse = await new ActionAgent(front, agent.key).readInvocation(executions[0]?.body.id ?? '');
+    assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
     assert.equal(shop.receivedRequests('/orders/F-1/').length, 1);
-    const receipts = await sendCommand<ConsumerReceiptPage>(two, 'receipts.list', {});
+    const receiptsResponse = await sendCommand<ConsumerReceiptPage>(two, 'receipts.list', {});
     assert.deepEqual(
-      receipts.body.data.map(({ jobId: of }) => of),
+      receiptsResponse.body.data.map(({ jobId: of }) => of),
       [jobId],
     );
   });
 
   it('memory that was written on one host can be read on another host, until consent is withdrawn on a third host', async () => {
     assert.equal((await sendCommand(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
-    const consent = await sendCommand<Consent>(two, 'memory.consent', {
+    const consentResponse = await sendCommand<Consent>(two, 'memory.consent', {
       keyId: agent.id,
       keys: ['size'],
       access: 'read',
     });
     const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
     assert.equal(Object((await get(front)).body.output).item?.value, 42);
-    assert.equal((await sendCommand(front, 'memory.withdraw', { id: consent.body.id })).status, 200);
+    assert.equal((await sendCommand(front, 'memory.withdraw', { id: consentResponse.body.id })).status, 200);
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
   });
 
@@ -459,13 +466,13 @@ describe('consumers and Actions can be used through any host', async () => {
     });
     const session = await createSessionOnOne({}, key);
     const waitForHandoff = async (): Promise<Handoff> => {
-      const open = await eventually(
+      const handoffsResponse = await eventually(
         'the hand-off of the call',
         () =>
           two.api<{ data: Handoff[] }>('GET', handoffsPath(one, `?status=requested&sessionId=${session.id}`), { key }),
         ({ body }) => body.data.length === 1,
       );
-      return open.body.data[0] ?? assert.fail();
+      return handoffsResponse.body.data[0] ?? assert.fail();
     };
     await stepUp(owner);
     for (const executeOnApproval of [false, true]) {
@@ -482,17 +489,19 @@ describe('consumers and Actions can be used through any host', async () => {
       const { status, body, text } = (await pendingExecution) ?? { status: 202, body: undefined, text: '' };
       assert.ok(status === 200 || status === 202, text);
       const { invocationId = body?.id } = (await new ActionAgent(front, key).read(action.jobId)).body;
-      const ended = await new ActionAgent(front, key).readInvocation(invocationId ?? assert.fail());
-      assert.equal(ended.body.error?.code, 'handoff_cancelled', ended.text);
+      const invocationResponse = await new ActionAgent(front, key).readInvocation(invocationId ?? assert.fail());
+      assert.equal(invocationResponse.body.error?.code, 'handoff_cancelled', invocationResponse.text);
     }
     await front.release(session.id);
     const action = await new ActionAgent(front, key).prepareSuccessfully('browser.content', {
       input: { url: `${pages.url}/files` },
     });
     assert.equal((await decide(one, owner, action)).status, 200);
-    const execution = await new ActionAgent(front, key).execute(action);
-    const ended = await new ActionAgent(front, key).readInvocation(execution.body.id ?? assert.fail(execution.text));
-    assert.equal(ended.body.status, 'succeeded', ended.text);
+    const executionResponse = await new ActionAgent(front, key).execute(action);
+    const invocationResponse = await new ActionAgent(front, key).readInvocation(
+      executionResponse.body.id ?? assert.fail(executionResponse.text),
+    );
+    assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
@@ -570,8 +579,8 @@ test('create, read and release succeed through a proxy that alternates between h
     const path = `${fleet.url}${SESSIONS}/${createResponse.body.id}`;
     assert.equal((await sendRequest<Session>(path, { headers })).body.status, 'RUNNING');
     const body = JSON.stringify({ status: 'REQUEST_RELEASE' });
-    const released = await sendRequest<Session>(path, { method: 'POST', headers, body });
-    assert.equal(released.body.status, 'COMPLETED', released.text);
+    const releaseResponse = await sendRequest<Session>(path, { method: 'POST', headers, body });
+    assert.equal(releaseResponse.body.status, 'COMPLETED', releaseResponse.text);
   }
 });
 
@@ -714,8 +723,8 @@ test('the operator can list all hosts and their sessions, and a draining host ge
   assert.ok(data.every(({ heardAt, url, version }) => heardAt && url && version));
   const own = data.find(({ isThis }) => isThis) ?? assert.fail();
   const otherHost = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
-  const drained = await operator.send<ListedHost>('PATCH', `${HOSTS}/${otherHost.id}`, { draining: true });
-  assert.deepEqual([drained.status, drained.body.draining], [200, true], drained.text);
+  const drainResponse = await operator.send<ListedHost>('PATCH', `${HOSTS}/${otherHost.id}`, { draining: true });
+  assert.deepEqual([drainResponse.status, drainResponse.body.draining], [200, true], drainResponse.text);
   await eventually('the drain to be listed', async () => (await list()).data.some(({ draining }) => draining));
   const made = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
   const on = async (host: string): Promise<string[]> =>

@@ -108,8 +108,8 @@ test('the Playwright and Puppeteer examples of the guide hand over to a member o
     await page.getByRole('button', { name: 'Take control' }).click();
     await waitForControl(screenOf(page));
     const id = /handoffs\/([^?]+)/.exec(address)?.[1] ?? assert.fail();
-    const second = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
-    assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
+    const secondClaimResponse = await owner.post<ErrorBody>(handoffsPath(server, `/${id}/claim`), {});
+    assert.deepEqual([secondClaimResponse.status, secondClaimResponse.body.code], [409, 'handoff_claimed']);
     await typeInto(page, '4711');
     await page.keyboard.press('Enter');
     await screenOf(page).getByText('Account').first().waitFor();
@@ -160,8 +160,11 @@ for (const look of SIZES)
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'Thank you' }).waitFor();
-    const read = await readHandoff(server, key, handoff);
-    assert.deepEqual([read.status, read.note, read.holder?.kind], ['completed', 'The code is in.', 'link']);
+    const completedHandoff = await readHandoff(server, key, handoff);
+    assert.deepEqual(
+      [completedHandoff.status, completedHandoff.note, completedHandoff.holder?.kind],
+      ['completed', 'The code is in.', 'link'],
+    );
     assert.equal(await agentPage.inputValue('#code'), '123456');
     assert.deepEqual(watchedPage.violations, []);
     await watchedPage.close();
@@ -236,8 +239,8 @@ test('only a site that the application has registered can show the page in a fra
     invalidOrigins.map((_, at) => `origins[${at + 1}]`),
   );
   assert.match(refusal.text, /https:\/\/shop\.example.*without \*/);
-  const registered = await register([pages.url]);
-  assert.equal(registered.status, 200, registered.text);
+  const identityResponse = await register([pages.url]);
+  assert.equal(identityResponse.status, 200, identityResponse.text);
   // Adds the origins to the database directly, because an earlier version of Berth accepted such origins.
   await queryRows(server, 'update application_identities set origins = origins || $1', [invalidOrigins]);
   assert.deepEqual(await readFramePolicy(address), [pages.url, null]);
@@ -327,9 +330,9 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();
     await takeScreenshot('nothing');
-    const read = await readHandoff(server, key, handoff);
+    const completedHandoff = await readHandoff(server, key, handoff);
     assert.deepEqual(
-      [read.status, read.note, read.holder],
+      [completedHandoff.status, completedHandoff.note, completedHandoff.holder],
       ['completed', 'The code is in.', { kind: 'consumer', id: consumer.id }],
     );
     assert.equal(await agentPage.inputValue('#code'), '123456');

@@ -86,8 +86,8 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   ])
     await assert.rejects(ask('Berth.handoff', { instructions: 'x', mask, record }), /mask means/);
   const claimedHandoff = await claimHandoff(server, person, handoffId);
-  const second = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
-  assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);
+  const secondClaimResponse = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
+  assert.deepEqual([secondClaimResponse.status, secondClaimResponse.body.code], [409, 'handoff_claimed']);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   let isTyped = false;
   const typing = page.keyboard.type(' and the agent').then(() => {
@@ -95,8 +95,11 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   });
   await typeAs(viewer, 'the person');
   const pendingRead = readHandoff(server, key, handoffId, '?wait=30');
-  const done = await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed', note: 'Signed in.' });
-  assert.equal(done.status, 200, done.text);
+  const completionResponse = await sendWithLease(server, claimedHandoff, 'complete', {
+    outcome: 'completed',
+    note: 'Signed in.',
+  });
+  assert.equal(completionResponse.status, 200, completionResponse.text);
   assert.equal((await pendingRead).status, 'completed');
   await typing;
   assert.ok(isTyped);
@@ -155,9 +158,9 @@ test('a NUL in the instructions of a hand-off and half of a surrogate pair in it
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
   const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, sessionId)).id);
   const report = { outcome: 'completed', evidence: { code: '\ud800' } };
-  const half = await sendWithLease<ErrorBody>(server, claimedHandoff, 'complete', report);
-  assert.deepEqual([half.status, half.body.code], [400, 'invalid_request'], half.text);
-  assert.match(half.body.message, /half of a surrogate pair/);
+  const evidenceRefusal = await sendWithLease<ErrorBody>(server, claimedHandoff, 'complete', report);
+  assert.deepEqual([evidenceRefusal.status, evidenceRefusal.body.code], [400, 'invalid_request'], evidenceRefusal.text);
+  assert.match(evidenceRefusal.body.message, /half of a surrogate pair/);
   await server.release(sessionId);
 });
 
@@ -225,12 +228,12 @@ test('a session with a requested hand-off runs on after the agent disconnects, a
   await server.advance(700_000);
   const { body } = await server.api<{ status: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
   assert.equal(body.status, 'RUNNING');
-  const cancelled = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key });
-  assert.equal(cancelled.body.status, 'cancelled');
+  const cancelResponse = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key });
+  assert.equal(cancelResponse.body.status, 'cancelled');
   await server.advance(120_000);
   await eventually('the session to end', async () => {
-    const read = await server.api<{ status: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
-    return read.body.status === 'COMPLETED';
+    const sessionResponse = await server.api<{ status: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
+    return sessionResponse.body.status === 'COMPLETED';
   });
 });
 
@@ -278,8 +281,8 @@ test('taking control in the live view creates a hand-off, and another hand-off c
   await eventually('the request for control to be refused', () =>
     viewer.last('refused')?.why.includes('waits for a person'),
   );
-  const stopped = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key: token });
-  assert.equal(stopped.body.status, 'cancelled', 'by the owner of the application');
+  const cancelResponse = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key: token });
+  assert.equal(cancelResponse.body.status, 'cancelled', 'by the owner of the application');
   await viewer.close();
   await browser.close();
   await server.release(id);

@@ -71,8 +71,10 @@ test('on a single machine, the list of hosts contains only this host with its se
     sessions.body.data.map(one => [one.id, one.applicationName, one.status]),
     [[id, 'Default', 'RUNNING']],
   );
-  const none = await server.api<ErrorBody>('GET', `${HOSTS}/${server.applicationId}/sessions`, { key: token });
-  assert.deepEqual([none.status, none.body.code], [404, 'not_found']);
+  const unknownHostResponse = await server.api<ErrorBody>('GET', `${HOSTS}/${server.applicationId}/sessions`, {
+    key: token,
+  });
+  assert.deepEqual([unknownHostResponse.status, unknownHostResponse.body.code], [404, 'not_found']);
   const operator = await Person.setUpOwner(server);
   const refusal = await operator.send<ErrorBody>('PATCH', `${HOSTS}/${host?.id}`, { draining: true });
   assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable'], refusal.text);

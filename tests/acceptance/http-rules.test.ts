@@ -44,10 +44,10 @@ test('a 404 response has the documented error body, and a header with the same r
 });
 
 test('a response keeps the request id of the caller if the id is well-formed', async () => {
-  const own = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
-  assert.equal(own.headers['x-request-id'], 'nightly-2031.7:a');
-  const odd = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
-  assert.match(String(odd.headers['x-request-id']), /^req_[0-9a-f]{32}$/);
+  const validIdResponse = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
+  assert.equal(validIdResponse.headers['x-request-id'], 'nightly-2031.7:a');
+  const longIdResponse = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
+  assert.match(String(longIdResponse.headers['x-request-id']), /^req_[0-9a-f]{32}$/);
 });
 
 for (const path of ['/nothing', '/v1', '/v1/browsers', '/v1/browsers/nothing', '/v1/fetch', '/v1/webhooks'])
@@ -92,8 +92,8 @@ test('the server ignores an offer to upgrade to a protocol other than WebSocket'
     ['POST', SESSIONS, { timeout: 1 }, 400],
     ['GET', `${SESSIONS}/${UNKNOWN_ID}/connect`, undefined, 426],
   ] as const) {
-    const sent = await server.api(method, path, { headers, ...(body ? { body } : {}) });
-    assert.equal(sent.status, status, `${method} ${path}: ${sent.text}`);
+    const response = await server.api(method, path, { headers, ...(body ? { body } : {}) });
+    assert.equal(response.status, status, `${method} ${path}: ${response.text}`);
   }
 });
 
@@ -113,10 +113,10 @@ test('an invalid id of any length returns 404', async () => {
 });
 
 test('the response to a refused write states whether to retry, and the response to a refused read does not', async () => {
-  const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
-  assert.equal(write.headers['x-should-retry'], 'false');
-  const read = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
-  assert.equal(read.headers['x-should-retry'], undefined);
+  const writeRefusal = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
+  assert.equal(writeRefusal.headers['x-should-retry'], 'false');
+  const readRefusal = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
+  assert.equal(readRefusal.headers['x-should-retry'], undefined);
 });
 
 test('the server responds to malformed HTTP with the error body, and continues to run', async () => {
@@ -175,13 +175,13 @@ test('the error for an oversized body states the limit and gives advice', async 
 });
 
 test('unknown fields in a new context or an import cause a warning, or are refused if the caller asks for strict handling', async () => {
-  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
-  assert.equal(made.status, 201);
+  const createResponse = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
+  assert.equal(createResponse.status, 201);
   assert.deepEqual(
-    made.body.warnings?.map(({ code, path }) => [code, path]),
+    createResponse.body.warnings?.map(({ code, path }) => [code, path]),
     [['unknown_field', 'nmae']],
   );
-  const path = `/v1/browsers/contexts/${made.body.id}`;
+  const path = `/v1/browsers/contexts/${createResponse.body.id}`;
   const state = { cookies: [], origins: [{ origin: 'https://shop.example', localStorage: [], indexedDB: [] }] };
   const importResponse = await server.api<Context>('POST', `${path}/storage-state`, { body: state });
   assert.equal(importResponse.status, 200);
@@ -194,17 +194,17 @@ test('unknown fields in a new context or an import cause a warning, or are refus
     ['/v1/browsers/contexts', { nmae: 'shop' }],
     [`${path}/storage-state`, state],
   ] as const) {
-    const strict = await server.api('POST', url, { body, headers: { prefer: 'handling=strict' } });
-    assert.deepEqual([strict.status, strict.body.code], [400, 'unknown_field']);
+    const strictRefusal = await server.api('POST', url, { body, headers: { prefer: 'handling=strict' } });
+    assert.deepEqual([strictRefusal.status, strictRefusal.body.code], [400, 'unknown_field']);
   }
   assert.equal((await server.api('DELETE', path)).status, 204);
 });
 
 test('a response contains at most a hundred warnings about unknown fields', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
-  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
-  assert.equal(made.body.warnings?.length, 100);
-  assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${made.body.id}`)).status, 204);
+  const createResponse = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
+  assert.equal(createResponse.body.warnings?.length, 100);
+  assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${createResponse.body.id}`)).status, 204);
 });
 
 test('a body that is nested too deeply is refused', async () => {
@@ -233,15 +233,15 @@ test('a body with an unsupported content type is refused', async () => {
 
 test('an update with an empty JSON body and a delete with a JSON content type are accepted', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const update = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_TYPE });
-  assert.deepEqual([update.status, update.body.status], [200, 'RUNNING'], update.text);
+  const updateResponse = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_TYPE });
+  assert.deepEqual([updateResponse.status, updateResponse.body.status], [200, 'RUNNING'], updateResponse.text);
   await server.release(id);
   const path = await createObject('/v1/account/tokens', {
     key: token,
     body: { name: 'short', scopes: ['audit:read'] },
   });
-  const remove = await server.api('DELETE', path, { headers: JSON_TYPE, key: token });
-  assert.equal(remove.status, 204, remove.text);
+  const deleteResponse = await server.api('DELETE', path, { headers: JSON_TYPE, key: token });
+  assert.equal(deleteResponse.status, 204, deleteResponse.text);
 });
 
 /** Creates an object, and returns its path. */
@@ -273,11 +273,14 @@ test('an unknown query parameter is refused, and the error suggests the most sim
       'before',
     ],
   });
-  const one = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}?expand=true`);
-  assert.deepEqual([one.status, one.body.code], [400, 'invalid_query']);
-  assert.match(one.body.message, /has no query parameters/);
-  const write = await server.api('POST', `${SESSIONS}?timeout=60`);
-  assert.deepEqual([write.status, write.body.code, write.headers['x-should-retry']], [400, 'invalid_query', 'false']);
+  const readRefusal = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}?expand=true`);
+  assert.deepEqual([readRefusal.status, readRefusal.body.code], [400, 'invalid_query']);
+  assert.match(readRefusal.body.message, /has no query parameters/);
+  const writeRefusal = await server.api('POST', `${SESSIONS}?timeout=60`);
+  assert.deepEqual(
+    [writeRefusal.status, writeRefusal.body.code, writeRefusal.headers['x-should-retry']],
+    [400, 'invalid_query', 'false'],
+  );
   assert.equal((await server.api('GET', '/v1/applications?cursr=x', { key: token })).body.details?.nearest, 'cursor');
 });
 
@@ -288,9 +291,9 @@ test('unknown query parameters are accepted on the compatibility mount and on th
 
 test('ids in paths, queries and bodies are accepted in upper case', async () => {
   const projectId = server.applicationId.toUpperCase();
-  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
-  assert.equal(made.status, 201, made.text);
-  const { id } = made.body;
+  const createResponse = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
+  assert.equal(createResponse.status, 201, createResponse.text);
+  const { id } = createResponse.body;
   assert.equal((await server.api<Context>('GET', `/v1/browsers/contexts/${id.toUpperCase()}`)).body.id, id);
   const session = await server.createSession({ projectId, context: { id: id.toUpperCase() } });
   assert.equal(session.contextId, id);
@@ -308,12 +311,15 @@ test('If-Match: * matches any revision', async () => {
   const path = `/v1/applications/${server.applicationId}`;
   const headers = { 'if-match': '*' };
   const { body } = await server.api<{ name: string }>('GET', path, { key: token });
-  const renamed = await server.api('PATCH', path, { key: token, headers, body: { name: body.name } });
-  assert.equal(renamed.status, 200, renamed.text);
-  const limits = await server.api('PUT', `${path}/limits`, { key: token, headers, body: {} });
-  assert.equal(limits.status, 200, limits.text);
-  const key = await server.api<{ id: string }>('POST', `${path}/agent-keys`, { key: token, body: { name: 'starred' } });
-  const keyPath = `${path}/agent-keys/${key.body.id}`;
+  const patchResponse = await server.api('PATCH', path, { key: token, headers, body: { name: body.name } });
+  assert.equal(patchResponse.status, 200, patchResponse.text);
+  const limitsResponse = await server.api('PUT', `${path}/limits`, { key: token, headers, body: {} });
+  assert.equal(limitsResponse.status, 200, limitsResponse.text);
+  const keyResponse = await server.api<{ id: string }>('POST', `${path}/agent-keys`, {
+    key: token,
+    body: { name: 'starred' },
+  });
+  const keyPath = `${path}/agent-keys/${keyResponse.body.id}`;
   assert.equal((await server.api('PATCH', keyPath, { key: token, headers, body: { name: 'other' } })).status, 200);
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
@@ -333,10 +339,10 @@ test('a retried delete of an official client returns the same response as the fi
     [await createObject(keys, { key: token, body: { name: 'short' } }), token],
     [await createObject('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } }), token],
   ]) {
-    const first = await server.api('DELETE', path, { key });
-    assert.equal(first.status, 204, first.text);
-    const second = await server.api('DELETE', path, { key, headers });
-    assert.deepEqual([second.status, second.text], [first.status, first.text], path);
+    const firstResponse = await server.api('DELETE', path, { key });
+    assert.equal(firstResponse.status, 204, firstResponse.text);
+    const secondResponse = await server.api('DELETE', path, { key, headers });
+    assert.deepEqual([secondResponse.status, secondResponse.text], [firstResponse.status, firstResponse.text], path);
     assert.equal((await server.api('DELETE', path, { key })).status, 404, path);
   }
 });
@@ -626,9 +632,12 @@ function otherApplication(): Promise<OtherApplication> {
       body: { name: 'Other' },
     });
     const keys = `/v1/applications/${application.body.id}/agent-keys`;
-    const key = await server.api<{ id: string; key: string }>('POST', keys, { key: token, body: { name: 'other' } });
-    const session = await server.createSession({ keepAlive: true }, key.body.key);
-    return { applicationId: application.body.id, keyId: key.body.id, sessionId: session.id };
+    const keyResponse = await server.api<{ id: string; key: string }>('POST', keys, {
+      key: token,
+      body: { name: 'other' },
+    });
+    const session = await server.createSession({ keepAlive: true }, keyResponse.body.key);
+    return { applicationId: application.body.id, keyId: keyResponse.body.id, sessionId: session.id };
   })();
   return made;
 }
@@ -636,11 +645,11 @@ function otherApplication(): Promise<OtherApplication> {
 // ---- service --------------------------------------------------------------------------------------------------------
 
 test('the OpenAPI document is the same at all three addresses, and has the paths of the contract', async () => {
-  const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
-  const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
-  assert.match(String(yaml.headers['content-type']), /yaml/);
-  assert.equal(docsYaml.text, yaml.text);
-  assert.deepEqual(parse(yaml.text), apiDescription);
+  const yamlResponse = await server.api<string>('GET', '/openapi.yaml', { key: null });
+  const docsYamlResponse = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
+  assert.match(String(yamlResponse.headers['content-type']), /yaml/);
+  assert.equal(docsYamlResponse.text, yamlResponse.text);
+  assert.deepEqual(parse(yamlResponse.text), apiDescription);
   assert.match(apiDescription.openapi, /^3\.1\./);
   assert.deepEqual(Object.keys(apiDescription.paths), Object.keys(Object(openApiDocument()).paths));
 });
@@ -650,13 +659,14 @@ test('the health endpoint requires no credential', async () => {
 });
 
 test("the operator's listener serves readiness and metrics, and nothing else", async () => {
-  const readiness = await server.fetchFromOperator<{ status: string; checks: Array<{ name: string; ok: boolean }> }>(
-    '/readyz',
-  );
-  assert.equal(readiness.status, 200);
-  assert.equal(readiness.body.status, 'ready');
+  const readinessResponse = await server.fetchFromOperator<{
+    status: string;
+    checks: Array<{ name: string; ok: boolean }>;
+  }>('/readyz');
+  assert.equal(readinessResponse.status, 200);
+  assert.equal(readinessResponse.body.status, 'ready');
   assert.deepEqual(
-    readiness.body.checks.map(({ name, ok }) => [name, ok]),
+    readinessResponse.body.checks.map(({ name, ok }) => [name, ok]),
     [
       ['database', true],
       ['slots', true],

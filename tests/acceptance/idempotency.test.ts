@@ -74,44 +74,44 @@ test('fifty concurrent creates with the same idempotency key return one session 
 
 test('a replay returns the current state of the session, and another key creates another session', async () => {
   const key = randomUUID();
-  const first = await create(key);
-  const second = await create(randomUUID());
-  assert.notEqual(first.body.id, second.body.id);
+  const firstResponse = await create(key);
+  const secondResponse = await create(randomUUID());
+  assert.notEqual(firstResponse.body.id, secondResponse.body.id);
   await releaseAll();
   const replay = await create(key);
-  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, first.body.id, 'COMPLETED']);
-  assert.ok(isReplay(replay) && !isReplay(first) && !isReplay(second));
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, firstResponse.body.id, 'COMPLETED']);
+  assert.ok(isReplay(replay) && !isReplay(firstResponse) && !isReplay(secondResponse));
   assert.equal(replay.body.connectUrl, undefined);
 });
 
 test('the same idempotency key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
   const key = randomUUID();
-  const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
-  const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
-  assert.deepEqual([same.status, same.body.id], [201, first.body.id]);
+  const firstResponse = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
+  const sameBodyResponse = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
+  assert.deepEqual([sameBodyResponse.status, sameBodyResponse.body.id], [201, firstResponse.body.id]);
   const conflicts = [
     await post(SESSIONS, key, { keepAlive: true, timeout: 901 }),
     await post('/v1/sessions', key, { keepAlive: true, timeout: 900 }),
-    await post(`${SESSIONS}/${first.body.id}`, key, { status: 'REQUEST_RELEASE' }),
+    await post(`${SESSIONS}/${firstResponse.body.id}`, key, { status: 'REQUEST_RELEASE' }),
   ];
   for (const { status, body, headers } of conflicts) {
     assert.deepEqual([status, body.code], [409, 'idempotency_conflict']);
     assert.equal(headers['x-should-retry'], 'false');
   }
-  assert.equal((await server.read(first.body.id)).status, 'RUNNING');
+  assert.equal((await server.read(firstResponse.body.id)).status, 'RUNNING');
   await releaseAll();
 });
 
 test('an idempotency key is kept for a day', async () => {
   const key = randomUUID();
-  const first = await create(key, { timeout: 60 });
+  const firstResponse = await create(key, { timeout: 60 });
   await server.advance(DAY_MS - 60_000);
-  await server.waitUntilEnded(first.body.id);
-  assert.equal((await create(key, { timeout: 60 })).body.id, first.body.id);
+  await server.waitUntilEnded(firstResponse.body.id);
+  assert.equal((await create(key, { timeout: 60 })).body.id, firstResponse.body.id);
   await server.advance(120_000);
-  const next = await create(key, { timeout: 60 });
-  assert.ok(!isReplay(next));
-  assert.notEqual(next.body.id, first.body.id);
+  const nextDayResponse = await create(key, { timeout: 60 });
+  assert.ok(!isReplay(nextDayResponse));
+  assert.notEqual(nextDayResponse.body.id, firstResponse.body.id);
   await releaseAll();
 });
 
@@ -133,22 +133,22 @@ test('a refused request does not use up its idempotency key', async () => {
   await setLimits(server, token, { maxCreatesPerMinute: 0 });
   assert.deepEqual((await create(key)).body.code, 'rate_limited');
   await setLimits(server, token, {});
-  const created = await create(key);
-  assert.deepEqual([created.status, isReplay(created)], [201, false]);
+  const createResponse = await create(key);
+  assert.deepEqual([createResponse.status, isReplay(createResponse)], [201, false]);
   await releaseAll();
 });
 
 test('the error of a failed start is replayed for the same key, and a create with another key can succeed', async () => {
   const key = randomUUID();
-  chromium.setBehaviour('fails');
-  const first = await create(key);
-  chromium.setBehaviour('well');
-  assert.ok(first.status >= 500, first.text);
+  chromium.setBehavior('fails');
+  const firstResponse = await create(key);
+  chromium.setBehavior('well');
+  assert.ok(firstResponse.status >= 500, firstResponse.text);
   const replay = await create(key);
   assert.ok(isReplay(replay));
   assert.deepEqual(
     [replay.status, replay.body.code, replay.body.message],
-    [first.status, first.body.code, first.body.message],
+    [firstResponse.status, firstResponse.body.code, firstResponse.body.message],
   );
   assert.equal((await create(randomUUID())).status, 201);
   await releaseAll();
@@ -170,12 +170,12 @@ test('a replay does not return a secret that is shown only once', async () => {
   assert.deepEqual(replay.body, rest);
   assert.equal(replay.headers.etag, first.headers.etag);
   assert.equal(replay.headers['idempotency-replayed'], 'true');
-  const conflict = await server.api('POST', `${path}/${first.body.id}/rotate`, {
+  const conflictResponse = await server.api('POST', `${path}/${first.body.id}/rotate`, {
     key: token,
     body: {},
     headers: { 'idempotency-key': key },
   });
-  assert.deepEqual([conflict.status, conflict.body.code], [409, 'idempotency_conflict']);
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'idempotency_conflict']);
 });
 
 test('a repeated release with the same key returns the same response as the first release', async () => {
@@ -185,30 +185,30 @@ test('a repeated release with the same key returns the same response as the firs
   const [first, replay] = [await release(), await release()];
   assert.deepEqual([first.status, replay.status, replay.text], [200, 200, first.text]);
   assert.ok(isReplay(replay));
-  const unkeyed = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
-  assert.equal(unkeyed.status, 409);
+  const unkeyedResponse = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+  assert.equal(unkeyedResponse.status, 409);
 });
 
 test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
-  chromium.setBehaviour('slow');
+  chromium.setBehavior('slow');
   const key = randomUUID();
   const first = startCreate({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   const replay = await create(key);
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, pending?.id, 'RUNNING']);
   assert.equal((await sessions()).length, 1);
   await releaseAll();
 });
 
-test('an idempotency key is still recognised after the server crashed during the request', async () => {
-  chromium.setBehaviour('hangs');
+test('an idempotency key is still recognized after the server crashed during the request', async () => {
+  chromium.setBehavior('hangs');
   const key = randomUUID();
   startCreate({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('the browser to be starting', () => chromium.isStarting());
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await server.restart();
   const replay = await create(key);
   assert.deepEqual([replay.status, replay.body.id], [201, pending?.id]);
@@ -224,13 +224,13 @@ const resend = (count: number, body: object = { keepAlive: true }, key = server.
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
 test("the official client's example creates only one session, even if its request times out while the browser starts", async () => {
-  chromium.setBehaviour('slow');
+  chromium.setBehavior('slow');
   // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
   const countCreates = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
   const countBefore = countCreates();
   const session = await sdk.sessions.create({ timeout: 3600 });
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await eventually('the create to be sent again', () => countCreates() - countBefore >= 2);
   const all = (await server.api<Session[]>('GET', SESSIONS)).body.filter(({ id }) => id >= session.id);
   assert.deepEqual(
@@ -243,11 +243,11 @@ test("the official client's example creates only one session, even if its reques
 });
 
 test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
-  chromium.setBehaviour('slow');
+  chromium.setBehavior('slow');
   const first = startCreate({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   const made = await server.operate(
     'keys',
     'create',
@@ -263,16 +263,19 @@ test('a retry gets the session whose response was lost, but only once, and only 
   const replay = await resend(1);
   assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, lost?.id, 'RUNNING']);
   assert.ok(isReplay(replay) && replay.body.connectUrl);
-  const next = await resend(2);
-  assert.ok(next.body.id !== lost?.id && !isReplay(next), 'the response has arrived, so this is a new create');
+  const nextResponse = await resend(2);
+  assert.ok(
+    nextResponse.body.id !== lost?.id && !isReplay(nextResponse),
+    'the response has arrived, so this is a new create',
+  );
   await releaseAll();
 });
 
 test('a retry does not get the session of a request that is still in progress or was answered', async () => {
-  chromium.setBehaviour('slow');
+  chromium.setBehavior('slow');
   const pendingCreate = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   const [other, first] = await Promise.all([resend(1), pendingCreate]);
   assert.notEqual(other.body.id, first.body.id);
   assert.notEqual((await resend(1)).body.id, first.body.id);
@@ -295,11 +298,11 @@ test('a retry does not get a session whose response was lost two minutes ago', a
 });
 
 test('a retry after a crash of the server gets a new, running session', async () => {
-  chromium.setBehaviour('hangs');
+  chromium.setBehavior('hangs');
   startCreate({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('the browser of the session to hang', () => chromium.isStarting());
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await server.restart();
   const retryResponse = await resend(1);
   assert.deepEqual([retryResponse.status, retryResponse.body.status], [201, 'RUNNING']);

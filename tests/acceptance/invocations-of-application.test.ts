@@ -74,8 +74,10 @@ test('the list can be read in list pages, and a cursor from the list of an agent
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
   assert.deepEqual([rest.data.map(({ id }) => id), rest.nextCursor], [[first.id], undefined]);
   const agentListPath = `/v1/agent/applications/${server.applicationId}/invocations?limit=1`;
-  const foreign = await server.api<InvocationPage>('GET', agentListPath, { key: two.key });
-  const { status, body } = await server.api('GET', path(`?cursor=${foreign.body.nextCursor}`), { key: token });
+  const agentListResponse = await server.api<InvocationPage>('GET', agentListPath, { key: two.key });
+  const { status, body } = await server.api('GET', path(`?cursor=${agentListResponse.body.nextCursor}`), {
+    key: token,
+  });
   assert.deepEqual([status, body.code], [400, 'invalid_request']);
 });
 
@@ -123,9 +125,13 @@ test('an invocation of another application and an unknown invocation are not fou
     const { status, body } = await server.api('GET', at, { key: token });
     assert.deepEqual([status, body.code], [404, 'not_found']);
   }
-  const empty = await server.api<InvocationPage>('GET', `/v1/applications/${otherApplication.body.id}/invocations`, {
-    key: token,
-  });
-  assert.deepEqual(empty.body, { data: [] });
+  const emptyListResponse = await server.api<InvocationPage>(
+    'GET',
+    `/v1/applications/${otherApplication.body.id}/invocations`,
+    {
+      key: token,
+    },
+  );
+  assert.deepEqual(emptyListResponse.body, { data: [] });
   assert.equal((await server.api('GET', path(), { key: one.key })).status, 401);
 });

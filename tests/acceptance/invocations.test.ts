@@ -184,9 +184,9 @@ test('operations can use the page of a running session, and the session keeps ru
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual([Object(body.output).fields, body.sessionId], [{ name: 'Lamp' }, session.id]);
   const invokeInSession = async (operation: string, more: object = {}): Promise<Invocation> => {
-    const done = await invoke(server, drivingKey.key, operation, { sessionId: session.id, ...more });
-    assert.equal(done.body.status, 'succeeded', done.text);
-    return done.body;
+    const invocationResponse = await invoke(server, drivingKey.key, operation, { sessionId: session.id, ...more });
+    assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
+    return invocationResponse.body;
   };
   const picture = decodePng(await fetchBytes(await invokeInSession('browser.screenshot', { selector: 'h1' })));
   assert.ok(picture.width > picture.height, 'of the heading');
@@ -201,8 +201,8 @@ test('operations can use the page of a running session, and the session keeps ru
     body: { status: 'REQUEST_RELEASE' },
   });
   await server.waitUntilEnded(session.id);
-  const over = await invoke(server, drivingKey.key, 'browser.content', { sessionId: session.id });
-  assert.deepEqual([over.status, over.body.code], [409, 'session_not_running']);
+  const endedSessionRefusal = await invoke(server, drivingKey.key, 'browser.content', { sessionId: session.id });
+  assert.deepEqual([endedSessionRefusal.status, endedSessionRefusal.body.code], [409, 'session_not_running']);
 });
 
 test('an error page, an unreachable host and a page that does not become ready in time are reported as failures', async () => {
@@ -247,14 +247,14 @@ test('invalid input, input outside the grant and a wrong revision are refused wi
     [{ url: `${pages.url}/red`, contextId: keyId }, 400, 'unknown_context'],
   ];
   const metadata = { note: 'x'.repeat(1024) };
-  const large = await invoke(
+  const metadataRefusal = await invoke(
     server,
     key,
     'browser.screenshot',
     { url: `${pages.url}/red` },
     { extraFields: { metadata } },
   );
-  assert.deepEqual([large.status, large.body.code], [400, 'invalid_request'], large.text);
+  assert.deepEqual([metadataRefusal.status, metadataRefusal.body.code], [400, 'invalid_request'], metadataRefusal.text);
   const countBefore = await countInvocations(key);
   for (const [input, status, code] of cases) {
     const refusal = await invoke(server, key, 'browser.screenshot', input);
@@ -301,8 +301,8 @@ test('calls with the same idempotency key start one invocation, and a different 
   assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
   assert.equal(responses.filter(({ headers: given }) => given['idempotency-replayed'] === 'true').length, 19);
   assert.equal(pages.hits('/shop') - hitsBefore, 1);
-  const other = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
-  assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
+  const conflictResponse = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'idempotency_conflict']);
   // A refused request does not use up its idempotency key.
   const secondHeaders = { 'idempotency-key': 'order 2' };
   assert.equal(
@@ -329,8 +329,8 @@ test('a call returns 202 if the caller does not wait, and a later read can wait 
   assert.equal(location, agentPath(server, `invocations/${startResponse.body.id}`));
   const runningInvocation = (await server.api<Invocation>('GET', `${location}?wait=55&since=failed`, { key })).body;
   assert.equal(runningInvocation.status, 'running', 'it differs from the status that the caller knows');
-  const ended = (await server.api<Invocation>('GET', `${location}?wait=55&since=running`, { key })).body;
-  assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
+  const endedInvocation = (await server.api<Invocation>('GET', `${location}?wait=55&since=running`, { key })).body;
+  assert.deepEqual([endedInvocation.status, Object(endedInvocation.output).title], ['succeeded', 'Slow']);
 });
 
 test('a running invocation can be cancelled, and cancelling an ended invocation is refused', async () => {
@@ -338,8 +338,8 @@ test('a running invocation can be cancelled, and cancelling an ended invocation 
     await invoke(server, key, 'browser.content', { url: `${pages.url}/slow` }, { headers: { prefer: 'wait=0' } })
   ).body;
   const path = agentPath(server, `invocations/${id}/cancel`);
-  const cancelled = (await server.api<Invocation>('POST', path, { key })).body;
-  assert.deepEqual([cancelled.status, cancelled.error?.code], ['failed', 'cancelled']);
+  const cancelledInvocation = (await server.api<Invocation>('POST', path, { key })).body;
+  assert.deepEqual([cancelledInvocation.status, cancelledInvocation.error?.code], ['failed', 'cancelled']);
   await server.waitUntilEnded(sessionId);
   assert.equal((await server.api('POST', path, { key })).status, 409);
 });
@@ -363,8 +363,10 @@ test('an agent can list only the invocations of its key, filtered by operation, 
   assert.ok(before && before[1] !== last[1]);
   assert.deepEqual(await listFailed(`&after=${last[1]}`), [last]);
   const otherKey = await issueAgentKey(server);
-  const empty = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key: otherKey.key });
-  assert.deepEqual(empty.body.data, []);
+  const emptyListResponse = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), {
+    key: otherKey.key,
+  });
+  assert.deepEqual(emptyListResponse.body.data, []);
   const [first] = body.data;
   assert.equal(
     (await server.api('GET', agentPath(server, `invocations/${first?.id}`), { key: otherKey.key })).status,
@@ -386,15 +388,15 @@ test('the output of an invocation is removed after 31 days, and the receipt is k
   assert.equal((await fetch(downloadUrl)).status, 200);
   await testClockServer.waitUntilEnded(sessionId);
   await testClockServer.advance(32 * 24 * 3_600_000);
-  const old = await eventually(
+  const oldInvocation = await eventually(
     'the output to be removed',
     async () =>
       (await testClockServer.api<Invocation>('GET', agentPath(testClockServer, `invocations/${id}`), { key: own.key }))
         .body,
     ({ output: left }) => left === undefined,
   );
-  assert.ok(old.receipt);
-  assert.equal(old.status, 'succeeded');
+  assert.ok(oldInvocation.receipt);
+  assert.equal(oldInvocation.status, 'succeeded');
 });
 
 test('reading an invocation returns a working download link', async () => {

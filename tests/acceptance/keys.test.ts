@@ -45,9 +45,9 @@ test('a key is shown once, works immediately, and is listed without its secret',
   assert.equal(listed?.name, 'nightly');
   assert.equal(listed.status, 'active');
   assert.ok(!text.includes(issuedKey.key));
-  const read = await sendWithToken<AgentKey>('GET', `${KEYS}/${issuedKey.id}`);
-  assert.equal(read.headers.etag, '"1"');
-  assert.ok(!('key' in read.body));
+  const readResponse = await sendWithToken<AgentKey>('GET', `${KEYS}/${issuedKey.id}`);
+  assert.equal(readResponse.headers.etag, '"1"');
+  assert.ok(!('key' in readResponse.body));
 });
 
 test('a revoked key is refused immediately over HTTP and CDP, and its session keeps running', async () => {
@@ -112,9 +112,9 @@ test('a key in the header X-BB-API-Key, in any letter case, is accepted, and two
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
   assert.equal((await list({ 'X-BB-API-Key': server.key, authorization: `bearer ${server.key}` })).status, 200);
-  const both = await list({ 'x-bb-api-key': otherKey.key, authorization: `Bearer ${server.key}` });
-  assert.equal(both.status, 401);
-  assert.equal(both.body.code, 'invalid_credentials');
+  const twoKeysResponse = await list({ 'x-bb-api-key': otherKey.key, authorization: `Bearer ${server.key}` });
+  assert.equal(twoKeysResponse.status, 401);
+  assert.equal(twoKeysResponse.body.code, 'invalid_credentials');
   assert.equal((await list({ authorization: 'Basic YTpi' })).status, 401);
   assert.equal((await list({ cookie: `key=${server.key}` })).body.code, 'missing_credentials');
   const queryResponse = await server.api('GET', `${SESSIONS}?apiKey=${server.key}`, { key: null });
@@ -135,15 +135,18 @@ test('a key without browsers:connect can manage sessions but cannot connect', as
   const createResponse = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
   assert.equal(createResponse.status, 201);
   const { id } = createResponse.body;
-  const read = await server.api<Session>('GET', `${SESSIONS}/${id}`, { key });
-  for (const shown of [createResponse.body, read.body])
+  const readResponse = await server.api<Session>('GET', `${SESSIONS}/${id}`, { key });
+  for (const shown of [createResponse.body, readResponse.body])
     for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
   const address = `${server.url.replace('http', 'ws')}${SESSIONS}/${id}/connect`;
   const refusal = await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` });
   assert.equal(refusal.status, 403);
   assert.equal(refusal.body.code, 'permission_denied');
-  const released = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
-  assert.equal(released.body.status, 'COMPLETED');
+  const releaseResponse = await server.api<Session>('POST', `${SESSIONS}/${id}`, {
+    body: { status: 'REQUEST_RELEASE' },
+    key,
+  });
+  assert.equal(releaseResponse.body.status, 'COMPLETED');
 });
 
 test('browsers:read does not allow creates, and browsers:write does not allow lists', async () => {
@@ -203,20 +206,20 @@ test('a change of a key requires its revision, and takes effect immediately', as
   const unconditionalResponse = await sendWithToken('PATCH', path, { name: 'other' });
   assert.equal(unconditionalResponse.status, 428);
   assert.equal(unconditionalResponse.body.code, 'precondition_required');
-  const changed = await sendWithToken<AgentKey>(
+  const patchResponse = await sendWithToken<AgentKey>(
     'PATCH',
     path,
     { cidrAllow: ['203.0.113.0/24'] },
     { 'if-match': '"1"' },
   );
-  assert.equal(changed.status, 200);
-  assert.equal(changed.headers.etag, '"2"');
+  assert.equal(patchResponse.status, 200);
+  assert.equal(patchResponse.headers.etag, '"2"');
   assert.equal((await listWith(key)).status, 403);
-  const stale = await sendWithToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
-  assert.equal(stale.status, 412);
-  assert.equal(stale.body.code, 'precondition_failed');
-  const longer = await sendWithToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
-  assert.equal(longer.status, 400);
+  const staleResponse = await sendWithToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
+  assert.equal(staleResponse.status, 412);
+  assert.equal(staleResponse.body.code, 'precondition_failed');
+  const expiryResponse = await sendWithToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
+  assert.equal(expiryResponse.status, 400);
   const scopesResponse = await sendWithToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
   assert.equal(scopesResponse.body.code, 'unknown_field');
 });
@@ -233,15 +236,15 @@ test('the grants of a key can be replaced, and are kept when the key is rotated'
   const rotateResponse = await sendWithToken<IssuedAgentKey>('POST', `${KEYS}/${issuedKey.id}/rotate`, {});
   assert.deepEqual(rotateResponse.body.grants, grants);
   const path = `${KEYS}/${rotateResponse.body.id}`;
-  const changed = await sendWithToken<AgentKey>('PATCH', path, { grants: [] }, { 'if-match': '"1"' });
-  assert.deepEqual([changed.body.grants, changed.body.revision], [[], 2]);
+  const patchResponse = await sendWithToken<AgentKey>('PATCH', path, { grants: [] }, { 'if-match': '"1"' });
+  assert.deepEqual([patchResponse.body.grants, patchResponse.body.revision], [[], 2]);
   const bad = { grants: [{ operationId: 'a', input: { properties: { a: { pattern: '(?=a)' } } } }] };
   const refusal = await sendWithToken('PATCH', path, bad, { 'if-match': '"2"' });
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_schema']);
   assert.match(refusal.body.message, /^grants\[0\]\.input\.properties\.a\.pattern uses lookaround/);
   const unstorable = { grants: [{ operationId: 'a', input: { enum: ['\0', '\ud800'] } }] };
-  const other = await sendWithToken('PATCH', path, unstorable, { 'if-match': '"2"' });
-  assert.deepEqual([other.status, other.body.code], [400, 'invalid_schema']);
+  const unstorableRefusal = await sendWithToken('PATCH', path, unstorable, { 'if-match': '"2"' });
+  assert.deepEqual([unstorableRefusal.status, unstorableRefusal.body.code], [400, 'invalid_schema']);
 });
 
 test('a rotated key works until its grace period ends', async () => {
@@ -259,34 +262,37 @@ test('a rotated key works until its grace period ends', async () => {
 // ---- applications -----------------------------------------------------------------------------------------------------
 
 test('applications can be created, read and listed, and renamed if the revision matches', async () => {
-  const made = await sendWithToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
-  assert.equal(made.status, 201);
-  assert.equal(made.body.name, 'Shop agent');
-  const path = `/v1/applications/${made.body.id}`;
-  const read = await sendWithToken<Application>('GET', path);
-  assert.deepEqual(read.body, made.body);
+  const createResponse = await sendWithToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
+  assert.equal(createResponse.status, 201);
+  assert.equal(createResponse.body.name, 'Shop agent');
+  const path = `/v1/applications/${createResponse.body.id}`;
+  const readResponse = await sendWithToken<Application>('GET', path);
+  assert.deepEqual(readResponse.body, createResponse.body);
   const renameResponse = await sendWithToken<Application>(
     'PATCH',
     path,
     { name: 'Shop' },
-    { 'if-match': String(read.headers.etag) },
+    { 'if-match': String(readResponse.headers.etag) },
   );
   assert.equal(renameResponse.body.name, 'Shop');
-  assert.equal(renameResponse.body.slug, made.body.slug);
+  assert.equal(renameResponse.body.slug, createResponse.body.slug);
   assert.equal(
-    (await sendWithToken('PATCH', path, { name: 'x' }, { 'if-match': String(read.headers.etag) })).status,
+    (await sendWithToken('PATCH', path, { name: 'x' }, { 'if-match': String(readResponse.headers.etag) })).status,
     412,
   );
-  const first = await sendWithToken<ApplicationPage>('GET', '/v1/applications?limit=1');
-  assert.equal(first.body.data[0]?.id, made.body.id, 'newest first');
-  const second = await sendWithToken<ApplicationPage>(
+  const firstPageResponse = await sendWithToken<ApplicationPage>('GET', '/v1/applications?limit=1');
+  assert.equal(firstPageResponse.body.data[0]?.id, createResponse.body.id, 'newest first');
+  const secondPageResponse = await sendWithToken<ApplicationPage>(
     'GET',
-    `/v1/applications?limit=1&cursor=${first.body.nextCursor}`,
+    `/v1/applications?limit=1&cursor=${firstPageResponse.body.nextCursor}`,
   );
-  assert.equal(second.body.data[0]?.id, server.applicationId);
-  const taken = await sendWithToken('POST', '/v1/applications', { name: 'Other', slug: made.body.slug });
-  assert.equal(taken.status, 409);
-  assert.equal(taken.body.code, 'name_taken');
+  assert.equal(secondPageResponse.body.data[0]?.id, server.applicationId);
+  const conflictResponse = await sendWithToken('POST', '/v1/applications', {
+    name: 'Other',
+    slug: createResponse.body.slug,
+  });
+  assert.equal(conflictResponse.status, 409);
+  assert.equal(conflictResponse.body.code, 'name_taken');
   assert.equal((await sendWithToken('GET', '/v1/applications?cursor=made-up')).status, 400);
 });
 
@@ -295,24 +301,24 @@ test('applications can be created, read and listed, and renamed if the revision 
 test('a token can use only its scopes, and cannot be issued with account:tokens or for 400 days', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
-  const made = await issue({ scopes: ['applications:read'] });
-  assert.equal(made.status, 201);
-  assert.match(made.body.token, /^bpt_/);
-  assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 200);
-  const refusal = await server.api('POST', '/v1/applications', { key: made.body.token, body: { name: 'x' } });
+  const issueResponse = await issue({ scopes: ['applications:read'] });
+  assert.equal(issueResponse.status, 201);
+  assert.match(issueResponse.body.token, /^bpt_/);
+  assert.equal((await server.api('GET', '/v1/applications', { key: issueResponse.body.token })).status, 200);
+  const refusal = await server.api('POST', '/v1/applications', { key: issueResponse.body.token, body: { name: 'x' } });
   assert.equal(refusal.status, 403);
   assert.equal(refusal.body.code, 'permission_denied');
-  assert.equal((await server.api('POST', KEYS, { key: made.body.token, body: { name: 'x' } })).status, 403);
-  assert.equal((await issue({ scopes: ['applications:read'] }, made.body.token)).status, 403);
+  assert.equal((await server.api('POST', KEYS, { key: issueResponse.body.token, body: { name: 'x' } })).status, 403);
+  assert.equal((await issue({ scopes: ['applications:read'] }, issueResponse.body.token)).status, 403);
   assert.ok((await issue({ scopes: ['account:tokens'] })).status >= 400);
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
 });
 
 test('a token can be read with the token itself, is listed without its secret, and is revoked immediately', async () => {
-  const made = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
-  const { id, token: text } = made.body;
-  const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
-  assert.equal(current.body.id, id);
+  const issueResponse = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
+  const { id, token: text } = issueResponse.body;
+  const currentTokenResponse = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
+  assert.equal(currentTokenResponse.body.id, id);
   const listed = await sendWithToken<TokenPage>('GET', TOKENS);
   assert.ok(listed.body.data.some(one => one.id === id));
   assert.ok(!listed.text.includes(text));
@@ -322,11 +328,14 @@ test('a token can be read with the token itself, is listed without its secret, a
 });
 
 test('a token expires after 90 days', async () => {
-  const made = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'quarter', scopes: ['applications:read'] });
-  const days = (Date.parse(String(made.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
+  const issueResponse = await sendWithToken<IssuedToken>('POST', TOKENS, {
+    name: 'quarter',
+    scopes: ['applications:read'],
+  });
+  const days = (Date.parse(String(issueResponse.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
   assert.ok(Math.abs(days - 90) < 0.01, `${days} days`);
   await server.advance(90 * 24 * HOUR + 60_000);
-  assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 401);
+  assert.equal((await server.api('GET', '/v1/applications', { key: issueResponse.body.token })).status, 401);
 });
 
 test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

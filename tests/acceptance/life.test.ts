@@ -86,8 +86,8 @@ test('a session ends at its time limit, with a client and keepAlive or with neit
 
 test('an extended time limit of a running session takes effect', async () => {
   const { id } = await server.createSession({ timeout: 60, keepAlive: true });
-  const changed = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
-  assert.equal(changed.status, 200);
+  const updateResponse = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
+  assert.equal(updateResponse.status, 200);
   await server.advance(90 * SECOND);
   await assertRuns(id);
   await server.advance(31 * SECOND);

@@ -189,11 +189,18 @@ test('of a hundred concurrent creates and operation calls, only ten get a sessio
 });
 
 test('applications get free slots in turn, and no browser is started for a caller that has disconnected', async () => {
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  const keyResponse = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
-    body: { name: 'other' },
+    body: { name: 'Other' },
   });
+  const keyResponse = await server.api<IssuedAgentKey>(
+    'POST',
+    `/v1/applications/${applicationResponse.body.id}/agent-keys`,
+    {
+      key: token,
+      body: { name: 'other' },
+    },
+  );
   const otherKey = keyResponse.body.key;
   await setLimits(server, token, { maxConcurrent: 12, maxCreatesPerMinute: 1000 });
   const full = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
@@ -211,7 +218,7 @@ test('applications get free slots in turn, and no browser is started for a calle
   gone.hangUp();
   await waitUntilQueued(2);
   const outcome = Promise.all([...pendingCreates, otherCreate]);
-  const path = `/v1/applications/${made.body.id}/limits`;
+  const path = `/v1/applications/${applicationResponse.body.id}/limits`;
   await eventually(
     'the creates of the other application to be queued',
     async () => (await server.api<Limits>('GET', path, { key: token })).body.usage.browsers.maxWaiting,

@@ -43,19 +43,26 @@ test('a new application has the default limits, capped by the ceiling of the ins
 });
 
 test('a PUT replaces all limits of an application, and requires the current revision', async () => {
-  const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await readIfMatch());
-  assert.equal(first.status, 200);
-  assert.equal(first.headers.etag, `"${first.body.revision}"`);
-  assert.deepEqual(first.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3, maxWaiting: 7 });
-  const second = await replace({ browsers: { maxWaiting: 8 } }, { 'if-match': `"${first.body.revision}"` });
-  assert.deepEqual(second.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 8 });
-  assert.equal(second.body.revision, first.body.revision + 1);
-  const stale = await replace({}, { 'if-match': `"${first.body.revision}"` });
-  assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
+  const firstResponse = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await readIfMatch());
+  assert.equal(firstResponse.status, 200);
+  assert.equal(firstResponse.headers.etag, `"${firstResponse.body.revision}"`);
+  assert.deepEqual(firstResponse.body.configured.browsers, {
+    ...BROWSER_LIMITS_DEFAULT,
+    maxConcurrent: 3,
+    maxWaiting: 7,
+  });
+  const secondResponse = await replace(
+    { browsers: { maxWaiting: 8 } },
+    { 'if-match': `"${firstResponse.body.revision}"` },
+  );
+  assert.deepEqual(secondResponse.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 8 });
+  assert.equal(secondResponse.body.revision, firstResponse.body.revision + 1);
+  const staleResponse = await replace({}, { 'if-match': `"${firstResponse.body.revision}"` });
+  assert.deepEqual([staleResponse.status, staleResponse.body.code], [412, 'precondition_failed']);
   const unconditionalResponse = await replace({});
   assert.deepEqual([unconditionalResponse.status, unconditionalResponse.body.code], [428, 'precondition_required']);
-  const empty = await replace({}, await readIfMatch());
-  assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
+  const defaultsResponse = await replace({}, await readIfMatch());
+  assert.deepEqual(defaultsResponse.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
 test('limits with null, an unknown field or a number out of range are refused, and the error names the field', async () => {
@@ -84,10 +91,10 @@ test('a limit cannot be raised above the ceiling of the operator, but an unchang
   assert.match(refusal.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
   // The default limit is above the ceiling. The request does not raise the limit, so it is accepted.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
-  const kept = await replace({ browsers: { maxConcurrent } }, await readIfMatch());
-  assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);
-  const unsound = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await readIfMatch());
-  assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
+  const acceptedResponse = await replace({ browsers: { maxConcurrent } }, await readIfMatch());
+  assert.deepEqual([acceptedResponse.status, acceptedResponse.body.effective?.browsers.maxConcurrent], [200, 4]);
+  const timeoutRefusal = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await readIfMatch());
+  assert.match(timeoutRefusal.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
 test('the limits can be read and changed only with the token of a member with the required scope, and not with an agent key', async () => {
@@ -97,8 +104,11 @@ test('the limits can be read and changed only with the token of a member with th
     const anonymousResponse = await server.api(method, path, { key: null });
     assert.deepEqual([anonymousResponse.status, anonymousResponse.body.code], [401, 'missing_credentials']);
     const foreignPath = path.replace(server.applicationId, '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11');
-    const foreign = await server.api(method, foreignPath, { key: token, body: method === 'PUT' ? {} : undefined });
-    assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found']);
+    const foreignResponse = await server.api(method, foreignPath, {
+      key: token,
+      body: method === 'PUT' ? {} : undefined,
+    });
+    assert.deepEqual([foreignResponse.status, foreignResponse.body.code], [404, 'not_found']);
   }
   const made = await server.operate('tokens', 'create', '--name', 'reader', '--scope', 'applications:read', '--json');
   const reader: { token: string } = JSON.parse(made.stdout);
@@ -113,8 +123,8 @@ test('a session gets the default time limit of the application, and cannot excee
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
   const update = (timeout: number) =>
     server.api<ErrorBody & Session>('POST', `/v1/browsers/sessions/${session.id}`, { body: { timeout } });
-  const longer = await update(1200);
-  assert.equal(Date.parse(longer.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND);
+  const updateResponse = await update(1200);
+  assert.equal(Date.parse(updateResponse.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND);
   const refusals = [await update(1201), await server.api('POST', '/v1/browsers/sessions', { body: { timeout: 1201 } })];
   for (const { status, body } of refusals) {
     assert.deepEqual([status, body.code], [400, 'invalid_request']);
@@ -130,17 +140,17 @@ test('the number of creates in any period of 60 seconds is limited, and the refu
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
-  const first = await create();
-  assert.equal(first.status, 201, first.text);
+  const firstResponse = await create();
+  assert.equal(firstResponse.status, 201, firstResponse.text);
   assert.deepEqual(
-    ['limit', 'remaining'].map(name => first.headers[`x-ratelimit-${name}`]),
+    ['limit', 'remaining'].map(name => firstResponse.headers[`x-ratelimit-${name}`]),
     ['2', '1'],
   );
-  await server.release(first.body.id);
+  await server.release(firstResponse.body.id);
   await server.advance(20 * SECOND);
-  const second = await create();
-  assert.deepEqual([second.status, second.headers['x-ratelimit-remaining']], [201, '0']);
-  await server.release(second.body.id);
+  const secondResponse = await create();
+  assert.deepEqual([secondResponse.status, secondResponse.headers['x-ratelimit-remaining']], [201, '0']);
+  await server.release(secondResponse.body.id);
   const { status, headers, body } = await create();
   assert.deepEqual([status, body.code], [429, 'rate_limited']);
   assert.deepEqual([headers['x-should-retry'], headers['x-ratelimit-limit']], ['true', '2']);
@@ -151,9 +161,9 @@ test('the number of creates in any period of 60 seconds is limited, and the refu
   assert.match(body.message, /limit of creates per minute \(limit 2, currently 2\)/);
   assert.deepEqual(body.details, { limit: 2, used: 2, scope: 'application', retryAfterSeconds: seconds });
   await server.advance(seconds * SECOND);
-  const third = await create();
-  assert.equal(third.status, 201, third.text);
-  await server.release(third.body.id);
+  const thirdResponse = await create();
+  assert.equal(thirdResponse.status, 201, thirdResponse.text);
+  await server.release(thirdResponse.body.id);
 });
 
 test('a limit below the current use ends no session but refuses creates, and a higher limit admits queued creates', async () => {
@@ -172,7 +182,7 @@ test('a limit below the current use ends no session but refuses creates, and a h
     ({ usage }) => usage.browsers.maxWaiting === 1,
   );
   await setLimits(server, token, { maxConcurrent: 2 });
-  const admitted = await queuedCreate;
-  assert.equal(admitted.status, 201, admitted.text);
-  await Promise.all([session.id, admitted.body.id].map(id => server.release(id)));
+  const createResponse = await queuedCreate;
+  assert.equal(createResponse.status, 201, createResponse.text);
+  await Promise.all([session.id, createResponse.body.id].map(id => server.release(id)));
 });

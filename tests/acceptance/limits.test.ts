@@ -149,15 +149,15 @@ test('a create is refused while all slots are in use, and a create is accepted a
   assert.equal(body.code, 'capacity');
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) >= 1);
-  const open = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  const openSessionsResponse = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.deepEqual(
-    open.body.map(session => session.id),
+    openSessionsResponse.body.map(session => session.id),
     [id],
   );
   await server.release(id);
-  const next = await server.createSession();
-  assert.equal(next.status, 'RUNNING');
-  await server.release(next.id);
+  const nextSession = await server.createSession();
+  assert.equal(nextSession.status, 'RUNNING');
+  await server.release(nextSession.id);
 });
 
 test('a connection without a valid credential or session is refused with 401, 403 or 404, and the error states the reason', () =>
@@ -241,9 +241,9 @@ async function foreignKey(): Promise<string> {
     body: { name: 'Other' },
     key: token,
   });
-  const made = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+  const keyResponse = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
     body: { name: 'other' },
     key: token,
   });
-  return made.body.key;
+  return keyResponse.body.key;
 }

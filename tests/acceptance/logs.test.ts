@@ -316,8 +316,8 @@ test('DevTools can import the HAR file of a running session', async () => {
     har.pages.map(({ title }) => title),
     [`${pages.url}/world`, `${pages.url}/popup`],
   );
-  const named = await server.api<unknown>('GET', pathOf(id, '?format=har'));
-  assertHar(JSON.parse(named.text));
+  const queryHarResponse = await server.api<unknown>('GET', pathOf(id, '?format=har'));
+  assertHar(JSON.parse(queryHarResponse.text));
 });
 
 test('the log can be streamed until the session ends, and a stream can continue after a given entry', async () => {
@@ -351,10 +351,10 @@ test('the log can be streamed until the session ends, and a stream can continue 
     secondStream.events.map(({ data }) => data),
     entries.slice(Number(consoleEvent.id)),
   );
-  const over = await server.api('GET', pathOf(session.id), {
+  const endedStreamResponse = await server.api('GET', pathOf(session.id), {
     headers: { accept: 'text/event-stream', 'last-event-id': String(entries.length) },
   });
-  assert.equal(over.status, 204);
+  assert.equal(endedStreamResponse.status, 204);
 });
 
 test('the log can be read at the address that official clients use', async () => {

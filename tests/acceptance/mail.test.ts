@@ -70,12 +70,12 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
   assert.match(mail?.source ?? '', /^Subject: Invitation to Default$/m);
   const text = (mail?.source ?? '').replaceAll('=\n', '').replaceAll('=3D', '=');
   assert.ok(text.includes(body.acceptUrl), text);
-  const kept = await eventually(
+  const sentMail = await eventually(
     'the time of sending to be recorded',
     () => readMail('grace@example.com'),
     ({ sentAt }) => sentAt !== undefined,
   );
-  assert.equal(kept.text, '');
+  assert.equal(sentMail.text, '');
 });
 
 test('a temporarily refused e-mail is sent again with increasing pauses', async () => {
@@ -149,8 +149,11 @@ test('an e-mail is not retried after a day, and the operator can then read the e
 test('an address gets at most 20 e-mails per hour, and an invitation that cannot be sent is revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
     // Each invitation is from another application, because the number of invitations per application is limited.
-    const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
-    const path = `/v1/applications/${made.body.id}/invitations`;
+    const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+      key: token,
+      body: { name: `a${n}` },
+    });
+    const path = `/v1/applications/${applicationResponse.body.id}/invitations`;
     const body = { email: 'often@example.com', role: 'viewer' };
     assert.equal((await server.api('POST', path, { key: token, body })).status, 201);
   }
@@ -162,9 +165,12 @@ test('an address gets at most 20 e-mails per hour, and an invitation that cannot
 
 test('an application name with special characters cannot add a header to an e-mail', async () => {
   const name = 'Ünï "; Bcc: evil@example.com, <x>';
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name },
+  });
   const mailsBefore = smtp.mails.length;
-  const path = `/v1/applications/${made.body.id}/invitations`;
+  const path = `/v1/applications/${applicationResponse.body.id}/invitations`;
   await server.api('POST', path, { key: token, body: { email: 'special@example.com', role: 'viewer' } });
   const mail = await eventually(
     'the mail',

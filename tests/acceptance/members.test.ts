@@ -61,11 +61,11 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
 
   const invitation = { id, secret: new URL(acceptUrl).hash.slice(1) };
   const person = await register(server, invitation, email);
-  const unverified = await acceptInvitation(person, invitation);
-  assert.deepEqual([unverified.status, unverified.body.code], [404, 'not_found']);
+  const unverifiedResponse = await acceptInvitation(person, invitation);
+  assert.deepEqual([unverifiedResponse.status, unverifiedResponse.body.code], [404, 'not_found']);
   await verifyEmail(server, person, email);
-  const accepted = await acceptInvitation(person, invitation);
-  assert.deepEqual(accepted.body, { applicationId: server.applicationId, role: 'developer' });
+  const acceptResponse = await acceptInvitation(person, invitation);
+  assert.deepEqual(acceptResponse.body, { applicationId: server.applicationId, role: 'developer' });
   assert.equal(await readStatus(id), 'accepted');
   assert.equal((await person.get(APPLICATION)).status, 200);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
@@ -85,23 +85,29 @@ test('an invitation that is accepted in two tabs concurrently is accepted only o
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 404]);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
   assert.equal(data.filter(member => member.email === email).length, 1);
-  const left = await person.send('DELETE', `${MEMBERS}/${data[0]?.accountId}`);
-  assert.equal(left.status, 204, left.text);
+  const leaveResponse = await person.send('DELETE', `${MEMBERS}/${data[0]?.accountId}`);
+  assert.equal(leaveResponse.status, 204, leaveResponse.text);
 });
 
 test('an invitation can raise the role of a member, but cannot lower the role', async () => {
-  const lower = await acceptInvitation(grace.person, await invite(server, ada, 'grace@example.com', 'viewer'));
-  assert.equal(lower.body.role, 'developer');
-  const higher = await acceptInvitation(grace.person, await invite(server, ada, 'grace@example.com', 'admin'));
-  assert.equal(higher.body.role, 'admin');
+  const lowerRoleResponse = await acceptInvitation(
+    grace.person,
+    await invite(server, ada, 'grace@example.com', 'viewer'),
+  );
+  assert.equal(lowerRoleResponse.body.role, 'developer');
+  const higherRoleResponse = await acceptInvitation(
+    grace.person,
+    await invite(server, ada, 'grace@example.com', 'admin'),
+  );
+  assert.equal(higherRoleResponse.body.role, 'admin');
 });
 
 test('a role change takes effect immediately, and only admins and owners see e-mail addresses', async () => {
   const path = `${MEMBERS}/${grace.accountId}`;
   const readAddresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
   assert.deepEqual(await readAddresses(), ['grace@example.com', 'ada@example.com']);
-  const changed = await ada.send<Member>('PATCH', path, { role: 'developer' });
-  assert.deepEqual([changed.status, changed.body.role], [200, 'developer']);
+  const patchResponse = await ada.send<Member>('PATCH', path, { role: 'developer' });
+  assert.deepEqual([patchResponse.status, patchResponse.body.role], [200, 'developer']);
   assert.deepEqual(await readAddresses(), [undefined, undefined]);
   assert.equal((await grace.person.post(INVITATIONS, { email: 'a@example.com', role: 'viewer' })).status, 403);
   assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 201);
@@ -139,8 +145,8 @@ test('an owner can promote another member to owner after a step-up, and the last
   assert.equal((await ada.send('PATCH', path, { role: 'owner' })).status, 200);
   assert.equal((await person.send('DELETE', path)).status, 204);
   const adaId = [...(await rolesOf(server, ada))].find(([, role]) => role === 'owner')?.[0];
-  const last = await ada.send('DELETE', `${MEMBERS}/${adaId}`);
-  assert.deepEqual([last.status, codeOf(last)], [409, 'last_owner']);
+  const lastOwnerRefusal = await ada.send('DELETE', `${MEMBERS}/${adaId}`);
+  assert.deepEqual([lastOwnerRefusal.status, codeOf(lastOwnerRefusal)], [409, 'last_owner']);
 });
 
 test('an expired or revoked invitation has the matching status and cannot be used to register', async () => {

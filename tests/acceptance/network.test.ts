@@ -183,9 +183,9 @@ test('a failed plain HTTP request causes the same network error as without a pro
 test('Playwright sees the headers of a plain HTTP request as the server receives them', () =>
   withSession({}, async page => {
     const reply = await page.goto(at('a.test', '/echo'));
-    const received: { headers: Record<string, string> } = await reply?.json();
-    assert.equal(received.headers.connection, 'keep-alive');
-    assert.deepEqual(await reply?.request().allHeaders(), received.headers);
+    const echoedRequest: { headers: Record<string, string> } = await reply?.json();
+    assert.equal(echoedRequest.headers.connection, 'keep-alive');
+    assert.deepEqual(await reply?.request().allHeaders(), echoedRequest.headers);
   }));
 
 test('a networkPolicy with an entry that is not a host name is refused, and the error names the entry', async () => {
@@ -211,8 +211,8 @@ test('a session that has used up its byte budget ends with egress_limit', async 
       at('a.test', '/big'),
     )
     .catch(() => {});
-  const ended = await server.waitUntilEnded(session.id);
-  assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'egress_limit']);
+  const endedSession = await server.waitUntilEnded(session.id);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['ERROR', 'egress_limit']);
   const [decided] = await waitForSessionEvent(server, session.id, 'session.end_decided');
   assert.match(String(decided?.detail.detail), /used up its egressBytes \(4194304\)/);
 });

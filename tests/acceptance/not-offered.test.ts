@@ -80,8 +80,8 @@ test('settings that are not offered cause a warning or a refusal, as docs/not-of
     const body = { browserSettings: { [name]: true } };
     const refusal = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.deepEqual([refusal.status, refusal.body.code], [422, 'feature_unavailable']);
-    const warned = await server.api<{ id: string }>('POST', '/v1/sessions', { body });
-    assert.ok(warned.status < 300, warned.text);
-    await server.release(warned.body.id);
+    const createResponse = await server.api<{ id: string }>('POST', '/v1/sessions', { body });
+    assert.ok(createResponse.status < 300, createResponse.text);
+    await server.release(createResponse.body.id);
   }
 });

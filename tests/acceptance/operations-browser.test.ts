@@ -86,8 +86,8 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
 });
 
 test('an operation opens an address that is built from the input, and returns fields and a screenshot', async () => {
-  const published = await owner.publish('orders.look', look());
-  assert.deepEqual([published.kind, published.status], ['browser', 'published']);
+  const publishedOperation = await owner.publish('orders.look', look());
+  assert.deepEqual([publishedOperation.kind, publishedOperation.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
     key,
   });
@@ -188,11 +188,15 @@ test('an output that does not match the schema makes a read fail, and is marked 
     properties: { fields: { type: 'object', required: ['total'] } },
   };
   await owner.publish('orders.strict', look({ outputSchema }));
-  const read = await call('orders.strict', { orderId: 'A-1' });
-  assert.deepEqual([read.body.status, read.body.error?.code], ['failed', 'output_invalid'], read.text);
+  const lookResponse = await call('orders.strict', { orderId: 'A-1' });
+  assert.deepEqual(
+    [lookResponse.body.status, lookResponse.body.error?.code],
+    ['failed', 'output_invalid'],
+    lookResponse.text,
+  );
   await owner.publish('orders.drop', drop({ outputSchema }));
-  const written = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] });
-  assert.deepEqual([written.body.status, written.body.outputInvalid], ['succeeded', true], written.text);
+  const dropResponse = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] });
+  assert.deepEqual([dropResponse.body.status, dropResponse.body.outputInvalid], ['succeeded', true], dropResponse.text);
 });
 
 test('steps cannot reach an address that is forbidden for sessions', async () => {

@@ -31,42 +31,51 @@ const readOrderOperation = (more: { binding?: object; [field: string]: unknown }
 });
 
 test('an operation can be configured, published, called, changed and withdrawn', async () => {
-  const made = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
-  assert.equal(made.status, 201, made.text);
-  assert.deepEqual([made.body.revision, made.body.status, made.headers.etag], [1, 'draft', '"1"']);
-  assert.match(made.body.digest, /^sha256:[0-9a-f]{64}$/);
+  const createResponse = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
+  assert.equal(createResponse.status, 201, createResponse.text);
+  assert.deepEqual(
+    [createResponse.body.revision, createResponse.body.status, createResponse.headers.etag],
+    [1, 'draft', '"1"'],
+  );
+  assert.match(createResponse.body.digest, /^sha256:[0-9a-f]{64}$/);
   assert.equal((await call('orders.cancel', { orderId: 'A-1' })).status, 404);
 
-  const published = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/publish');
-  assert.deepEqual([published.status, published.body.status, published.body.publishedRevision], [200, 'published', 1]);
+  const publishResponse = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/publish');
+  assert.deepEqual(
+    [publishResponse.status, publishResponse.body.status, publishResponse.body.publishedRevision],
+    [200, 'published', 1],
+  );
   upstream.respondTo('/orders/A-1/cancel', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-  const done = await call('orders.cancel', { orderId: 'A-1', reason: 'late' });
-  assert.equal(done.status, 200, done.text);
-  assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
-  assert.deepEqual([done.body.operationRevision, done.body.attempts], [1, 1]);
+  const callResponse = await call('orders.cancel', { orderId: 'A-1', reason: 'late' });
+  assert.equal(callResponse.status, 200, callResponse.text);
+  assert.deepEqual([callResponse.body.status, callResponse.body.output], ['succeeded', { state: 'cancelled' }]);
+  assert.deepEqual([callResponse.body.operationRevision, callResponse.body.attempts], [1, 1]);
   const [sent] = upstream.receivedRequests('/orders/A-1/');
   assert.deepEqual([sent?.method, sent?.headers['content-type']], ['POST', 'application/json']);
   assert.deepEqual(JSON.parse(sent?.body ?? ''), { orderId: 'A-1', reason: 'late' });
 
   assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream))).status, 428);
   assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"7"')).status, 412);
-  const same = await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"1"');
-  assert.deepEqual([same.status, same.body.revision], [200, 1]);
-  const priced = await owner.configure(
+  const unchangedResponse = await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"1"');
+  assert.deepEqual([unchangedResponse.status, unchangedResponse.body.revision], [200, 1]);
+  const priceResponse = await owner.configure(
     'orders.cancel',
     cancelOrderOperation(upstream, { price: { microCredits: 5 } }),
     '"1"',
   );
-  assert.deepEqual([priced.body.revision, priced.body.digest], [2, made.body.digest]);
-  const changed = await owner.configure(
+  assert.deepEqual([priceResponse.body.revision, priceResponse.body.digest], [2, createResponse.body.digest]);
+  const titleResponse = await owner.configure(
     'orders.cancel',
     cancelOrderOperation(upstream, { title: 'Stop an order' }),
     '"2"',
   );
-  assert.deepEqual([changed.body.revision, changed.body.publishedRevision, changed.body.status], [3, 1, 'published']);
-  assert.notEqual(changed.body.digest, made.body.digest);
-  const first = await owner.send<ConfiguredOperation>('GET', 'operations/orders.cancel?revision=1');
-  assert.deepEqual([first.body.revision, first.body.title], [1, 'Cancel an order']);
+  assert.deepEqual(
+    [titleResponse.body.revision, titleResponse.body.publishedRevision, titleResponse.body.status],
+    [3, 1, 'published'],
+  );
+  assert.notEqual(titleResponse.body.digest, createResponse.body.digest);
+  const firstRevisionResponse = await owner.send<ConfiguredOperation>('GET', 'operations/orders.cancel?revision=1');
+  assert.deepEqual([firstRevisionResponse.body.revision, firstRevisionResponse.body.title], [1, 'Cancel an order']);
   assert.equal((await owner.send('GET', 'operations/orders.cancel?revision=9')).status, 404);
 
   const agentResponse = await server.api<{ revision: number; title: string }>(
@@ -77,18 +86,18 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.deepEqual([agentResponse.body.revision, agentResponse.body.title], [1, 'Cancel an order']);
   assert.doesNotMatch(agentResponse.text, /127\.0\.0\.1|binding|definition/);
   await owner.send('POST', 'operations/orders.cancel/publish');
-  const conflict = await invoke(
+  const conflictResponse = await invoke(
     server,
     key,
     'orders.cancel',
     { orderId: 'A-1' },
     { extraFields: { revision: 1 }, headers: { 'idempotency-key': 'old' } },
   );
-  assert.deepEqual([conflict.status, conflict.body.code], [409, 'revision_conflict']);
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'revision_conflict']);
 
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 409);
-  const withdrawn = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/withdraw');
-  assert.deepEqual([withdrawn.status, withdrawn.body.status], [200, 'withdrawn']);
+  const withdrawResponse = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/withdraw');
+  assert.deepEqual([withdrawResponse.status, withdrawResponse.body.status], [200, 'withdrawn']);
   assert.equal((await call('orders.cancel', { orderId: 'A-1' })).status, 404);
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel')).status, 428);
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 204);
@@ -122,8 +131,11 @@ test('a built-in operation can be disabled, and its approval and price can be se
   assert.equal((await owner.configure('browser.pdf', { enabled: false })).status, 428);
   const refusal = await owner.configure('browser.pdf', { title: 'Mine' }, '"1"');
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
-  const off = await owner.configure('browser.pdf', { enabled: false }, '"1"');
-  assert.deepEqual([off.status, off.body.enabled, off.body.revision], [200, false, 2]);
+  const disableResponse = await owner.configure('browser.pdf', { enabled: false }, '"1"');
+  assert.deepEqual(
+    [disableResponse.status, disableResponse.body.enabled, disableResponse.body.revision],
+    [200, false, 2],
+  );
   assert.equal((await invoke(server, key, 'browser.pdf', { url: upstream.url })).status, 404);
   const approvalResponse = await owner.configure(
     'browser.pdf',
@@ -134,8 +146,8 @@ test('a built-in operation can be disabled, and its approval and price can be se
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
   const pdf = body.data.find(({ id }) => id === 'browser.pdf');
   assert.deepEqual([pdf?.approval, pdf?.price.microCredits], ['member', 7]);
-  const unapproved = await invoke(server, key, 'browser.pdf', { url: upstream.url });
-  assert.deepEqual([unapproved.status, unapproved.body.code], [409, 'approval_required']);
+  const approvalRefusal = await invoke(server, key, 'browser.pdf', { url: upstream.url });
+  assert.deepEqual([approvalRefusal.status, approvalRefusal.body.code], [409, 'approval_required']);
   const toolResponse = await server.api<string>('POST', agentPath(server, 'mcp'), {
     ...{ key, headers: { accept: 'application/json, text/event-stream' } },
     body: {
@@ -148,8 +160,8 @@ test('a built-in operation can be disabled, and its approval and price can be se
   const { body: none } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key });
   assert.equal(none.data.filter(({ operationId }) => operationId === 'browser.pdf').length, 0);
   assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, defaultResponse.body.digest);
-  const second = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf?revision=2');
-  assert.deepEqual([second.body.revision, second.body.enabled], [2, false]);
+  const secondRevisionResponse = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf?revision=2');
+  assert.deepEqual([secondRevisionResponse.body.revision, secondRevisionResponse.body.enabled], [2, false]);
   for (const [method, path] of [
     ['POST', 'browser.pdf/publish'],
     ['POST', 'browser.pdf/withdraw'],
@@ -249,8 +261,8 @@ test('input values are passed to the path, query, headers and body of the reques
     },
   });
   await owner.publish('orders.read', body);
-  const done = await call('orders.read', { orderId: 'a/b?c#d é', page: 3, all: true });
-  assert.equal(done.body.status, 'succeeded', done.text);
+  const callResponse = await call('orders.read', { orderId: 'a/b?c#d é', page: 3, all: true });
+  assert.equal(callResponse.body.status, 'succeeded', callResponse.text);
   const sent = upstream.receivedRequests('/orders/a%2F').at(-1);
   assert.equal(sent?.url, '/orders/a%2Fb%3Fc%23d%20%C3%A9?all=true&page%20no=3');
   assert.deepEqual(
@@ -282,14 +294,14 @@ test('a write requires an idempotency key, and a hundred calls with the same key
   assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
   assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
   assert.equal(upstream.receivedRequests('/orders/A-3/').length, 1);
-  const conflict = await invoke(
+  const conflictResponse = await invoke(
     server,
     key,
     'orders.cancel',
     { orderId: 'A-4' },
     { headers: { 'idempotency-key': 'one' } },
   );
-  assert.deepEqual([conflict.status, conflict.body.code], [409, 'idempotency_conflict']);
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'idempotency_conflict']);
 });
 
 test('a call is reported as failed if its request had no effect, and as ambiguous if the effect is unknown', async () => {
@@ -420,27 +432,27 @@ test('an output that is not kept is returned only by the call itself, and its di
   const [, payload = ''] = storedInvocation.receipt?.split('.') ?? [];
   const claims = Buffer.from(payload, 'base64url').toString();
   assert.ok(claims.includes('inputDigest') && !claims.includes('outputDigest'), claims);
-  const repeated = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
-  assert.deepEqual([repeated.body.id, repeated.body.output], [body.id, undefined]);
+  const replay = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
+  assert.deepEqual([replay.body.id, replay.body.output], [body.id, undefined]);
 });
 
 test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
   const foreignKey = await createForeignKey(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: foreignKey });
   assert.equal(status, 404);
-  const same = await owner.configure('orders_read', readOrderOperation());
-  assert.deepEqual([same.status, same.body.code], [409, 'name_taken']);
+  const conflictResponse = await owner.configure('orders_read', readOrderOperation());
+  assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'name_taken']);
   const { body } = await owner.send<ConfiguredOperationPage>('GET', 'operations?kind=http&limit=2');
   assert.deepEqual(
     body.data.map(({ id }) => id),
     ['orders.cancel', 'orders.flaky'],
   );
-  const next = await owner.send<ConfiguredOperationPage>(
+  const nextPageResponse = await owner.send<ConfiguredOperationPage>(
     'GET',
     `operations?kind=http&limit=2&cursor=${body.nextCursor}`,
   );
   assert.deepEqual(
-    next.body.data.map(({ id }) => id),
+    nextPageResponse.body.data.map(({ id }) => id),
     ['orders.list', 'orders.read'],
   );
 });

@@ -117,11 +117,11 @@ test('a download in a running session returns only the files that the call downl
     { do: 'goto', url },
     { do: 'download', selector: '#report' },
   ];
-  const first = await call('browser.steps', { sessionId: session.id, steps: openSteps }, connectKey);
-  assert.equal(first.body.status, 'succeeded', first.text);
-  const second = await call('browser.download', { sessionId: session.id, selector: '#report' }, connectKey);
-  assert.equal(second.body.status, 'succeeded', second.text);
-  const ids = [first, second].map(({ body }) => downloadsOf(body).map(({ id }) => id));
+  const stepsResponse = await call('browser.steps', { sessionId: session.id, steps: openSteps }, connectKey);
+  assert.equal(stepsResponse.body.status, 'succeeded', stepsResponse.text);
+  const downloadResponse = await call('browser.download', { sessionId: session.id, selector: '#report' }, connectKey);
+  assert.equal(downloadResponse.body.status, 'succeeded', downloadResponse.text);
+  const ids = [stepsResponse, downloadResponse].map(({ body }) => downloadsOf(body).map(({ id }) => id));
   assert.deepEqual(
     ids.map(({ length }) => length),
     [1, 1],
@@ -129,8 +129,8 @@ test('a download in a running session returns only the files that the call downl
   assert.notDeepEqual(ids[0], ids[1]);
   const refusal = await call('browser.download', { sessionId: session.id }, connectKey);
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request']);
-  const foreign = await call('browser.download', { sessionId: session.id, selector: '#report' });
-  assert.equal(foreign.status, 403, 'without browsers:connect');
+  const scopeRefusal = await call('browser.download', { sessionId: session.id, selector: '#report' });
+  assert.equal(scopeRefusal.status, 403, 'without browsers:connect');
   await server.release(session.id);
 });
 
@@ -152,8 +152,12 @@ test('steps before and after a download are executed, and each download returns 
   assert.ok(files[0]);
   assert.deepEqual(await fetchContent(files[0]), REPORT);
   const late = [...steps.slice(0, 1), { do: 'click', selector: '#none' }];
-  const failed = await call('browser.steps', { url: `${pages.url}/files`, timeoutMs: 8000, steps: late });
-  assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
+  const stepsResponse = await call('browser.steps', { url: `${pages.url}/files`, timeoutMs: 8000, steps: late });
+  assert.deepEqual(
+    [stepsResponse.body.status, stepsResponse.body.error?.details?.step],
+    ['failed', 1],
+    stepsResponse.text,
+  );
 });
 
 test('an operation of the kind browser can download a file, and its output schema can require a download', async () => {

@@ -78,8 +78,12 @@ test('browser.handoff ends when the person has finished, and its receipt states 
     [handoff.origin, handoff.requestedBy, handoff.reason, handoff.claimableBy],
     ['operation', { kind: 'agent_key', id: keyId }, 'otp', ['members']],
   );
-  const second = await call('browser.handoff', { sessionId, instructions: 'Again' });
-  assert.deepEqual([second.status, second.body.code], [409, 'handoff_exists'], second.text);
+  const secondHandoffResponse = await call('browser.handoff', { sessionId, instructions: 'Again' });
+  assert.deepEqual(
+    [secondHandoffResponse.status, secondHandoffResponse.body.code],
+    [409, 'handoff_exists'],
+    secondHandoffResponse.text,
+  );
   const claimedHandoff = await claimHandoff(server, person, handoff.id);
   const runningResponse = await server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), {
     key,
@@ -94,19 +98,19 @@ test('browser.handoff ends when the person has finished, and its receipt states 
     note: 'Secret of the note',
     evidence: { a: 1 },
   });
-  const done = await waitForEnd(invocation);
-  assert.equal(done.status, 'succeeded');
-  const { url: _, ...output } = Object(done.output);
+  const endedInvocation = await waitForEnd(invocation);
+  assert.equal(endedInvocation.status, 'succeeded');
+  const { url: _, ...output } = Object(endedInvocation.output);
   const said = { handoffId: handoff.id, outcome: 'completed', note: 'Secret of the note', evidence: { a: 1 } };
   assert.deepEqual(output, said);
-  const { session } = verifyClaims(done);
+  const { session } = verifyClaims(endedInvocation);
   const [control, ...more] = session?.handoffs ?? [];
   assert.ok(control && more.length === 0 && session?.id === sessionId);
   const { by, from, to, ...facts } = control;
   assert.deepEqual(facts, { id: handoff.id, origin: 'operation', masked: true });
   assert.equal(by.kind, 'account');
-  assert.ok(by.id && to && done.startedAt && from >= done.startedAt && to >= from);
-  const { receipt = '' } = done;
+  assert.ok(by.id && to && endedInvocation.startedAt && from >= endedInvocation.startedAt && to >= from);
+  const { receipt = '' } = endedInvocation;
   assert.doesNotMatch(
     Buffer.from(receipt.split('.')[1] ?? '', 'base64url').toString(),
     /Secret of the note|Enter the code/,
@@ -148,8 +152,8 @@ for (const [how, end, expected] of [
     if (end === 'expire') await server.advance(61_000);
     if (end === 'cancel') {
       const { key: writing } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
-      const other = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writing });
-      assert.equal(other.status, 404, 'by another key');
+      const otherKeyResponse = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writing });
+      assert.equal(otherKeyResponse.status, 404, 'by another key');
       assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
     }
     if (end === 'release') await server.release(sessionId);
@@ -169,8 +173,8 @@ test('browser.handoff continues after the server was killed, with the same hand-
     const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key });
     return body.attempts === 2;
   });
-  const done = await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
-  assert.equal(done.status, 200, done.text);
+  const completionResponse = await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
+  assert.equal(completionResponse.status, 200, completionResponse.text);
   const { status, output, attempts } = await waitForEnd(invocation);
   assert.deepEqual([status, Object(output).handoffId, attempts], ['succeeded', id, 2]);
   const listed = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), { key });
@@ -204,8 +208,12 @@ test('an invalid or unauthorized call of browser.handoff is refused, and no hand
   assert.deepEqual(body.data, []);
   await server.release(sessionId);
   await server.api('POST', `/v1/browsers/sessions/${foreignSessionId}`, releaseOptions);
-  const late = await call('browser.handoff', input);
-  assert.deepEqual([late.status, late.body.code], [409, 'session_not_running'], late.text);
+  const handoffRefusal = await call('browser.handoff', input);
+  assert.deepEqual(
+    [handoffRefusal.status, handoffRefusal.body.code],
+    [409, 'session_not_running'],
+    handoffRefusal.text,
+  );
 });
 
 test('steps wait for a person at a hand-off without using up their timeout, and continue on the same page', async () => {
@@ -229,16 +237,16 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person' });
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed', note: 'Done.' });
-  const done = await waitForEnd(invocation);
-  assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
-  const { results } = Object(done.output);
+  const endedInvocation = await waitForEnd(invocation);
+  assert.equal(endedInvocation.status, 'succeeded', JSON.stringify(endedInvocation.error));
+  const { results } = Object(endedInvocation.output);
   assert.equal(results.length, 4);
   assert.deepEqual(results[1], { do: 'handoff', handoffId: handoff.id, note: 'Done.' });
   assert.deepEqual(
-    verifyClaims(done).session?.handoffs.map(({ id }) => id),
+    verifyClaims(endedInvocation).session?.handoffs.map(({ id }) => id),
     [handoff.id],
   );
-  assert.ok(done.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
+  assert.ok(endedInvocation.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
   await server.waitUntilEnded(sessionId);
 });
 

@@ -271,9 +271,9 @@ function uploadTarget(id: OperationId): Promise<string> {
 
 test('the invalid requests create no sessions, contexts or certificates', async () => {
   if (target) await server.release(await target);
-  const made = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
+  const sessionsResponse = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(
-    made.body.map(({ id }) => id),
+    sessionsResponse.body.map(({ id }) => id),
     target ? [await target] : [],
   );
   for (const path of ['contexts', 'certificates'])

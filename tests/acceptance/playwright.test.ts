@@ -291,8 +291,8 @@ test('a page cannot reach services of this machine that the operator has not all
 test('closing the browser ends the session unless the session has keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
-  const ended = await server.waitUntilEnded(session.id);
-  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  const endedSession = await server.waitUntilEnded(session.id);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'client_disconnected']);
   await withSession({ keepAlive: true }, async kept => {
     await (await chromium.connectOverCDP(kept.connectUrl)).close();
     const secondBrowser = await chromium.connectOverCDP(kept.connectUrl);

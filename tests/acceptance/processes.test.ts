@@ -93,14 +93,14 @@ test('each session can be reached through every process at the same address', as
     for (const { id, connectUrl } of both) {
       assert.ok(await isResponsive({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
-      const sent = await server.api<UploadResponse>(
+      const uploadResponse = await server.api<UploadResponse>(
         'POST',
         `${path}/uploads`,
         await uploadRequest(`${round}.bin`, bytes),
       );
-      assert.equal(sent.status, 200, sent.text);
-      const debug = await server.api<DebugUrls>('GET', `${path}/debug`);
-      assert.equal(debug.status, 200, debug.text);
+      assert.equal(uploadResponse.status, 200, uploadResponse.text);
+      const debugResponse = await server.api<DebugUrls>('GET', `${path}/debug`);
+      assert.equal(debugResponse.status, 200, debugResponse.text);
     }
 });
 

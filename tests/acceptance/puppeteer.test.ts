@@ -115,8 +115,8 @@ test('a session with keepAlive continues after disconnect and close, and the nex
 test('closing the browser ends the session', async () => {
   const session = await server.createSession();
   await (await connect(session)).close();
-  const ended = await server.waitUntilEnded(session.id);
-  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'browser_closed']);
+  const endedSession = await server.waitUntilEnded(session.id);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'browser_closed']);
 });
 
 test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -22,8 +22,8 @@ test('replays and files are available for 31 days, and later requests report tha
     existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')),
   );
   for (const method of ['GET', 'POST']) {
-    const early = await server.api(method, downloadsPath(id));
-    assert.deepEqual([early.status, early.body.code], [409, 'session_not_ended']);
+    const refusal = await server.api(method, downloadsPath(id));
+    assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_ended']);
   }
   await server.release(id);
   await server.waitUntilEnded(id);
@@ -41,8 +41,8 @@ test('replays and files are available for 31 days, and later requests report tha
   assert.equal((await listReplays(server, id)).length, 1);
   await server.advance(DAY_MS + 60_000);
   for (const method of ['GET', 'POST']) {
-    const late = await server.api(method, downloadsPath(id));
-    assert.deepEqual([late.status, late.body.code], [410, 'recording_expired']);
+    const refusal = await server.api(method, downloadsPath(id));
+    assert.deepEqual([refusal.status, refusal.body.code], [410, 'recording_expired']);
   }
   for (const tail of ['replays', 'replays/0']) {
     const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);

@@ -138,9 +138,9 @@ async function assertFile(id: string, seconds: number, paintTimes: readonly numb
   assert.equal(film.toString('latin1', 36, 40), 'moov', 'the index comes first');
   assert.equal(durationOf(film).toFixed(3), seconds.toFixed(3));
   assertSteps(film, paintTimes);
-  const part = await fetch(file?.downloadUrl ?? '', { headers: { range: 'bytes=10-19' } });
-  assert.equal(part.status, 206);
-  assert.ok(Buffer.from(await part.arrayBuffer()).equals(film.subarray(10, 20)));
+  const rangeResponse = await fetch(file?.downloadUrl ?? '', { headers: { range: 'bytes=10-19' } });
+  assert.equal(rangeResponse.status, 206);
+  assert.ok(Buffer.from(await rangeResponse.arrayBuffer()).equals(film.subarray(10, 20)));
 }
 
 /** Asserts that each colour is shown for as long as the page painted it. */
@@ -200,12 +200,12 @@ test('the replays and files of a session include all pages right after its relea
   await waitForPictureIn(one.id, [0, 255, 0]);
   await client.close();
   await server.release(one.id);
-  const replays = await server.api<{ pageCount: number; status?: string }>(
+  const replaysResponse = await server.api<{ pageCount: number; status?: string }>(
     'GET',
     `/v1/browsers/sessions/${one.id}/replays`,
   );
-  assert.equal(replays.status, 200, replays.text);
-  assert.ok(replays.body.pageCount === 1 || replays.body.status === 'pending', replays.text);
+  assert.equal(replaysResponse.status, 200, replaysResponse.text);
+  assert.ok(replaysResponse.body.pageCount === 1 || replaysResponse.body.status === 'pending', replaysResponse.text);
 });
 
 async function releaseAndWait(id: string): Promise<Session> {
@@ -277,9 +277,9 @@ test('a session with recording disabled stores nothing and reports that recordin
   await new Promise(resolve => setTimeout(resolve, 1_000));
   assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
   await releaseAndWait(id);
-  const replays = await server.api('GET', `/v1/browsers/sessions/${id}/replays`);
-  assert.deepEqual([replays.status, replays.body.message], [404, 'Replay not found']);
-  assert.deepEqual(replays.body.details, { reason: 'disabled' });
+  const replaysResponse = await server.api('GET', `/v1/browsers/sessions/${id}/replays`);
+  assert.deepEqual([replaysResponse.status, replaysResponse.body.message], [404, 'Replay not found']);
+  assert.deepEqual(replaysResponse.body.details, { reason: 'disabled' });
   assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/picture`)).status, 204);
   for (const method of ['GET', 'POST']) {
     const { status, body } = await server.api(method, `/v1/browsers/sessions/${id}/recording/downloads`);

@@ -50,9 +50,9 @@ for (const path of ['', '/', '/v1/browsers']) {
       [session.id],
     );
     assert.ok((await client.sessions.list({ status: 'RUNNING' })).some(({ id }) => id === session.id));
-    const released = await client.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
-    assert.equal(released.status, 'COMPLETED');
-    assert.ok(released.endedAt);
+    const releasedSession = await client.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
+    assert.equal(releasedSession.status, 'COMPLETED');
+    assert.ok(releasedSession.endedAt);
     assert.deepEqual(await client.sessions.recording.retrieve(session.id), [], 'what it replaced is elsewhere');
     const secondRelease = await client.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
     assert.equal(secondRelease.status, 'COMPLETED', 'a repeated release succeeds');

@@ -86,8 +86,8 @@ test('a connection by an extension inside the browser does not keep the session 
   });
   const outsideClient = await CdpClient.connect(briefSession.connectUrl);
   await outsideClient.close();
-  const ended = await server.waitUntilEnded(briefSession.id);
-  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  const endedSession = await server.waitUntilEnded(briefSession.id);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'client_disconnected']);
   assert.equal((await insideClient.waitForClose()).code, 1000);
 });
 

@@ -144,8 +144,8 @@ test('the warnings of a create list unknown fields at every depth', () =>
     { keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } },
     async session => {
       assert.equal(session.keepAlive, false);
-      const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
-      assert.deepEqual(read.body.warnings, session.warnings, 'they are shown with the session');
+      const readResponse = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
+      assert.deepEqual(readResponse.body.warnings, session.warnings, 'they are shown with the session');
       const { body: events } = await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${session.id}/events`);
       assert.deepEqual(events.data[0]?.detail.warnings, session.warnings, 'and with its first event');
       const unknown = (session.warnings ?? []).filter(({ code }: Warning) => code === 'unknown_field');
@@ -332,8 +332,8 @@ test('sessions can be found by plain words in the id, the metadata and the end r
   assert.deepEqual(await findIds(mark, '&status=RUNNING'), [second]);
   assert.deepEqual(await findIds(mark, '&endReason=released,crashed'), [first]);
   assert.equal((await server.api('GET', `${SESSIONS}?endReason=bored`)).status, 400);
-  const many = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent('a b c d e f g h i j k')}`);
-  assert.deepEqual([many.status, many.body.code], [400, 'invalid_query']);
+  const longQueryRefusal = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent('a b c d e f g h i j k')}`);
+  assert.deepEqual([longQueryRefusal.status, longQueryRefusal.body.code], [400, 'invalid_query']);
   await server.release(second ?? '');
 });
 
@@ -364,8 +364,8 @@ test('sessions can be filtered by key and creation time, and a read returns the 
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
     assert.match(refusal.body.message, /a time like/);
   }
-  const blank = await server.api('GET', `${SESSIONS}?q=%20`);
-  assert.deepEqual([blank.status, blank.body.code], [400, 'invalid_query']);
+  const blankQueryRefusal = await server.api('GET', `${SESSIONS}?q=%20`);
+  assert.deepEqual([blankQueryRefusal.status, blankQueryRefusal.body.code], [400, 'invalid_query']);
   await server.release(id);
 });
 
@@ -393,18 +393,18 @@ test('sessions are listed newest first, in list pages with the cursor of the nex
     await server.release(id);
   }
   const q = `q=${encodeURIComponent(`user_metadata['mark']:'${mark}'`)}`;
-  const first = await list(`${q}&limit=2`);
+  const firstResponse = await list(`${q}&limit=2`);
   assert.deepEqual(
-    first.body.map(({ id }) => id),
+    firstResponse.body.map(({ id }) => id),
     ids.slice(0, 2),
   );
-  assert.equal(first.headers['x-next-before'], ids[1]);
-  const second = await list(`${q}&limit=2&before=${ids[1]}`);
+  assert.equal(firstResponse.headers['x-next-before'], ids[1]);
+  const secondResponse = await list(`${q}&limit=2&before=${ids[1]}`);
   assert.deepEqual(
-    second.body.map(({ id }) => id),
+    secondResponse.body.map(({ id }) => id),
     ids.slice(2),
   );
-  assert.equal(second.headers['x-next-before'], undefined);
+  assert.equal(secondResponse.headers['x-next-before'], undefined);
   assert.deepEqual(
     (await list(q)).body.map(({ id }) => id),
     ids,
@@ -441,9 +441,9 @@ test('an update changes the metadata and the time limit of a running session, an
     const extendedSession = (await update(id, { timeout: 1200 })).body;
     assert.equal(Date.parse(extendedSession.expiresAt) - Date.parse(createdAt), 1_200_000);
     assert.deepEqual(extendedSession.userMetadata, { b: '2' });
-    const same = (await update(id, {})).body;
-    assert.equal(same.expiresAt, extendedSession.expiresAt);
-    assert.equal(same.status, 'RUNNING');
+    const unchangedSession = (await update(id, {})).body;
+    assert.equal(unchangedSession.expiresAt, extendedSession.expiresAt);
+    assert.equal(unchangedSession.status, 'RUNNING');
     for (const bad of [{ status: 'COMPLETED' }, { timeout: 30 }, { userMetadata: { list: [] } }, { timeout: '600' }]) {
       const refusal = await update<ErrorBody>(id, bad);
       assert.equal(refusal.status, 400, JSON.stringify(bad));
@@ -480,11 +480,11 @@ test('the response to a release is sent after the browser has ended', async () =
 test('a second release is refused because the session is not running, except on the compatibility mount', async () => {
   const { id } = await server.createSession();
   await server.release(id);
-  const secondRelease = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
-  assert.equal(secondRelease.status, 409);
-  assert.equal(secondRelease.body.code, 'session_not_running');
-  assert.deepEqual(secondRelease.body.details, { status: 'COMPLETED' });
-  assert.equal(secondRelease.headers['x-should-retry'], 'false');
+  const releaseRefusal = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
+  assert.equal(releaseRefusal.status, 409);
+  assert.equal(releaseRefusal.body.code, 'session_not_running');
+  assert.deepEqual(releaseRefusal.body.details, { status: 'COMPLETED' });
+  assert.equal(releaseRefusal.headers['x-should-retry'], 'false');
   assert.equal((await update<ErrorBody>(id, { userMetadata: {} })).status, 409);
   for (const mount of ['/v1', '/v1/browsers/v1']) {
     const { status, body } = await server.api<Session>('POST', `${mount}/sessions/${id}`, {
@@ -504,7 +504,7 @@ test('ten concurrent release requests end a session only once', async () => {
 });
 
 test('releasing a session while it is starting cancels the start', async () => {
-  chromium.setBehaviour('hangs');
+  chromium.setBehavior('hangs');
   const mark = crypto.randomUUID();
   const creation = create({ userMetadata: { mark } });
   try {
@@ -528,16 +528,16 @@ test('releasing a session while it is starting cancels the start', async () => {
     assert.equal(createResponse.body.status, 'COMPLETED');
     assert.ok(!('connectUrl' in createResponse.body));
   } finally {
-    chromium.setBehaviour('well');
+    chromium.setBehavior('well');
   }
   await server.waitUntilSettled();
 });
 
 test('a failed start returns an error, and the session gets the status ERROR', async () => {
-  chromium.setBehaviour('fails');
+  chromium.setBehavior('fails');
   const mark = crypto.randomUUID();
   const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
-    chromium.setBehaviour('well'),
+    chromium.setBehavior('well'),
   );
   assert.equal(status, 500);
   assert.match(body.message, /did not start/);
@@ -550,8 +550,8 @@ test('a failed start returns an error, and the session gets the status ERROR', a
 });
 
 test('a browser that hangs while starting is killed, and the create returns 504', async () => {
-  chromium.setBehaviour('hangs');
-  const { status, body } = await create<ErrorBody>().finally(() => chromium.setBehaviour('well'));
+  chromium.setBehavior('hangs');
+  const { status, body } = await create<ErrorBody>().finally(() => chromium.setBehavior('well'));
   assert.equal(status, 504);
   assert.equal(body.code, 'browser_start_timeout');
   await server.waitUntilSettled();
@@ -570,11 +570,11 @@ test('a session of another application cannot be read or released, and is not li
   });
   const { key } = keyResponse.body;
   await withSession({}, async ({ id }) => {
-    const read = await server.api('GET', `${SESSIONS}/${id}`, { key });
+    const readResponse = await server.api('GET', `${SESSIONS}/${id}`, { key });
     const unknownIdResponse = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`, { key });
-    assert.equal(read.status, 404);
-    assert.equal(read.body.code, 'not_found');
-    assert.equal(read.body.message.replace(id, ''), unknownIdResponse.body.message.replace(UNKNOWN_ID, ''));
+    assert.equal(readResponse.status, 404);
+    assert.equal(readResponse.body.code, 'not_found');
+    assert.equal(readResponse.body.message.replace(id, ''), unknownIdResponse.body.message.replace(UNKNOWN_ID, ''));
     const releaseResponse = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
     assert.equal(releaseResponse.status, 404);
     assert.deepEqual((await server.api<Session[]>('GET', SESSIONS, { key })).body, []);

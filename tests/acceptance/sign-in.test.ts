@@ -50,8 +50,8 @@ test('the first person owns the application created by the first start, and can 
     listed.body.data.map(({ id, role }) => [id, role]),
     [[server.applicationId, 'owner']],
   );
-  const created = await ada.post(`/v1/applications/${server.applicationId}/agent-keys`, { name: 'by hand' });
-  assert.equal(created.status, 201, created.text);
+  const issueKeyResponse = await ada.post(`/v1/applications/${server.applicationId}/agent-keys`, { name: 'by hand' });
+  assert.equal(issueKeyResponse.status, 201, issueKeyResponse.text);
 });
 
 test('a set-up link works once', async () => {
@@ -59,8 +59,8 @@ test('a set-up link works once', async () => {
   const person = new Person(server);
   const setUpBody = { token, name: 'Ada', email: EMAIL, password: PASSWORD };
   assert.equal((await person.post('/v1/sign-in/setup', setUpBody)).status, 200);
-  const second = await new Person(server).post('/v1/sign-in/setup', setUpBody);
-  assert.deepEqual([second.status, codeOf(second)], [401, 'sign_in_failed']);
+  const secondResponse = await new Person(server).post('/v1/sign-in/setup', setUpBody);
+  assert.deepEqual([secondResponse.status, codeOf(secondResponse)], [401, 'sign_in_failed']);
   // All earlier sign-ins were ended.
   assert.equal((await ada.get('/v1/account')).status, 401);
   ada = person;
@@ -68,8 +68,11 @@ test('a set-up link works once', async () => {
 
 test('changing the address of an account with a set-up link leaves the address unverified', async () => {
   const { ticket } = (await ada.post<EmailCodeSent>('/v1/account/email/verification')).body;
-  const verified = await ada.post('/v1/account/email/verify', { ticket, code: await readMailedCode(server, EMAIL) });
-  assert.equal(verified.status, 200, verified.text);
+  const verifyResponse = await ada.post('/v1/account/email/verify', {
+    ticket,
+    code: await readMailedCode(server, EMAIL),
+  });
+  assert.equal(verifyResponse.status, 200, verifyResponse.text);
   const unusedTicket = (await new Person(server).post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body
     .ticket;
   const code = await readMailedCode(server, EMAIL);
@@ -114,8 +117,8 @@ test('an e-mailed code works for one sign-in and verifies the address', async ()
     code: code === '000000' ? '111111' : '000000',
   });
   assert.equal(codeOf(wrongResponse), 'sign_in_failed');
-  const signedIn = await person.post<SignInResult>('/v1/sign-in/email-code/verify', { ticket, code });
-  assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
+  const signInResponse = await person.post<SignInResult>('/v1/sign-in/email-code/verify', { ticket, code });
+  assert.equal(signInResponse.body.status, 'signed_in', signInResponse.text);
   assert.equal((await read(person)).emailVerified, true);
   const secondResponse = await person.post('/v1/sign-in/email-code/verify', { ticket, code });
   assert.equal(codeOf(secondResponse), 'sign_in_failed');
@@ -143,15 +146,19 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
   assert.equal((await read(ada)).session?.strongestAcr, 'berth:2');
 
   const person = new Person(server);
-  const half = await person.signIn(EMAIL);
-  assert.deepEqual([half.body.status, person.cookie], ['second_factor_required', undefined]);
-  const { ticket } = half.body;
+  const passwordResponse = await person.signIn(EMAIL);
+  assert.deepEqual([passwordResponse.body.status, person.cookie], ['second_factor_required', undefined]);
+  const { ticket } = passwordResponse.body;
   const reused = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: firstCode });
   assert.equal(codeOf(reused), 'sign_in_failed');
   await server.advance(CODE_STEP_MS);
   const code = currentCode();
-  const whole = await person.post<SignInResult>('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
-  assert.equal(whole.body.status, 'signed_in', whole.text);
+  const secondFactorResponse = await person.post<SignInResult>('/v1/sign-in/second-factor', {
+    ticket,
+    method: 'totp',
+    code,
+  });
+  assert.equal(secondFactorResponse.body.status, 'signed_in', secondFactorResponse.text);
   assert.equal((await read(person)).session?.acr, 'berth:2');
 
   const [recovery = ''] = confirmResponse.body.recoveryCodes;
@@ -184,8 +191,8 @@ test('a passkey can be added after a step-up, is enough to sign in, and is then 
     .body as PasskeyChallenge;
   const response = authenticator.get(challenge.publicKey);
   const signInBody = { ticket: challenge.ticket, response };
-  const signedIn = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
-  assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
+  const signInResponse = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
+  assert.equal(signInResponse.body.status, 'signed_in', signInResponse.text);
   assert.equal((await read(person)).session?.acr, 'phr');
   const replayed = await person.send('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
   assert.equal(codeOf(replayed), 'sign_in_failed');
@@ -213,8 +220,8 @@ test('a step-up expires after five minutes', async () => {
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   assert.equal((await ada.post('/v1/account/totp')).status, 200);
   await server.advance(5 * MINUTE_MS + 1000);
-  const late = await ada.post('/v1/account/totp');
-  assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
+  const refusal = await ada.post('/v1/account/totp');
+  assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'insufficient_user_authentication']);
 });
 
 test('a person can list their human sessions, and end one or all others', async () => {

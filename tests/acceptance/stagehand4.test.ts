@@ -58,8 +58,8 @@ for (const path of ['', '/v1/browsers'])
 
     await stagehand.close();
     await browser.close();
-    const ended = await server.waitUntilEnded(id);
-    assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'released']);
+    const endedSession = await server.waitUntilEnded(id);
+    assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'released']);
     const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
     assert.deepEqual(
       body.data.filter(({ type }) => type === 'network.refused').map(({ detail }) => detail.hostname),
@@ -85,8 +85,8 @@ test('a session ends when its Stagehand program is killed, although the extensio
     const id = String(line).replace('running ', '');
     assert.equal((await server.read(id)).status, 'RUNNING');
     program.kill('SIGKILL');
-    const ended = await server.waitUntilEnded(id);
-    assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+    const endedSession = await server.waitUntilEnded(id);
+    assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'client_disconnected']);
   } finally {
     program.kill('SIGKILL');
   }
@@ -95,7 +95,7 @@ test('a session ends when its Stagehand program is killed, although the extensio
 test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
-  const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
-  assert.deepEqual(living.body, []);
+  const openSessionsResponse = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.deepEqual(openSessionsResponse.body, []);
   await server.waitUntilSettled();
 });

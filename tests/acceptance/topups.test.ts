@@ -91,8 +91,8 @@ test('an order is credited once, with its bonus, when the operator confirms the 
   assert.equal(codes.filter(code => code === 0).length, 1, String(codes));
   assert.deepEqual([waitResponse.body.status, waitResponse.body.paymentText], ['credited', undefined]);
   assert.equal(await readAvailableCredits(), availableBefore + 110_000_000);
-  const entries = await ada.get<CreditEntryPage>(`/v1/applications/${applicationId}/credits/entries?type=fund`);
-  const [entry] = entries.body.data;
+  const entriesResponse = await ada.get<CreditEntryPage>(`/v1/applications/${applicationId}/credits/entries?type=fund`);
+  const [entry] = entriesResponse.body.data;
   assert.equal(entry?.checkoutId, checkout.id);
   assert.deepEqual(entry.legs, {
     funding: -100_000_000,
@@ -111,17 +111,17 @@ test('resending an order with the same idempotency key returns the same order', 
   const { quoteId } = await readQuote();
   const body = { applicationId, packId: 'p50', quoteId };
   const headers = { 'idempotency-key': 'the same' };
-  const first = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
-  const second = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
-  assert.deepEqual([first.status, second.status], [201, 201], second.text);
-  assert.equal(second.body.id, first.body.id);
+  const firstResponse = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
+  const secondResponse = await ada.send<Checkout>('POST', CHECKOUTS, body, headers);
+  assert.deepEqual([firstResponse.status, secondResponse.status], [201, 201], secondResponse.text);
+  assert.equal(secondResponse.body.id, firstResponse.body.id);
   assertRefused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
 });
 
 test('a cancelled checkout cannot be confirmed or credited', async () => {
   const { id } = await openSuccessfully();
-  const cancelled = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
-  assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
+  const cancelResponse = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
+  assert.deepEqual([cancelResponse.status, cancelResponse.body.status], [200, 'cancelled']);
   assertRefused(await ada.post(`${CHECKOUTS}/${id}/cancel`), 409, 'already_decided');
   const availableBefore = await readAvailableCredits();
   assert.notEqual((await server.operate('credits', 'confirm', id)).code, 0);
@@ -180,8 +180,8 @@ test('an expired quote is refused, and a checkout expires after two weeks', asyn
   await server.advance(14 * 24 * 3_600_000);
   const person = new Person(server);
   await person.signIn('ada@example.com');
-  const read = await person.get<Checkout>(`${CHECKOUTS}/${id}`);
-  assert.deepEqual([read.status, read.body.status], [200, 'expired'], read.text);
+  const readResponse = await person.get<Checkout>(`${CHECKOUTS}/${id}`);
+  assert.deepEqual([readResponse.status, readResponse.body.status], [200, 'expired'], readResponse.text);
   ada = person;
 });
 

@@ -100,12 +100,12 @@ test('an operation types the user name, password and one-time code into pages of
     assert.match(heard, new RegExp(event));
   assert.ok(!said.includes(PASSWORD) && !said.includes(USERNAME), said);
   // The use of the credential is counted while the call is still running.
-  const read = await eventually(
+  const readResponse = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/bank'),
     ({ body: { lastUsedAt } }) => lastUsedAt !== undefined,
   );
-  assert.deepEqual(read.body.usedBy, ['bank.enter']);
+  assert.deepEqual(readResponse.body.usedBy, ['bank.enter']);
 });
 
 test('an agent can type the credentials of its grant with its own steps, including into a shadow root', async () => {
@@ -119,8 +119,8 @@ test('an agent can type the credentials of its grant with its own steps, includi
     { do: 'fill', selector: '#inner', credential: 'bank', field: 'password' },
     { do: 'waitFor', selector: '#state:has-text("done")' },
   ];
-  const inner = await runSteps(shadowSteps, { url: `${pages.a}/shadow` });
-  assert.equal(inner.body.status, 'succeeded', inner.text);
+  const shadowStepsResponse = await runSteps(shadowSteps, { url: `${pages.a}/shadow` });
+  assert.equal(shadowStepsResponse.body.status, 'succeeded', shadowStepsResponse.text);
   assert.equal(receivedValues.at(-1)?.password, PASSWORD);
 });
 
@@ -173,10 +173,22 @@ test('a call with a credential that is not in the grant is refused, and nothing 
   const plain = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
   const refusal = await runSteps(SIGN_IN, {}, plain.key);
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'input_not_granted'], refusal.text);
-  const notNamed = await runSteps([{ do: 'fill', selector: '#password', credential: 'both', field: 'password' }]);
-  assert.deepEqual([notNamed.status, notNamed.body.code], [403, 'input_not_granted'], notNamed.text);
-  const missing = await runSteps([{ do: 'fill', selector: '#password', credential: 'other', field: 'password' }]);
-  assert.deepEqual([missing.status, missing.body.code], [424, 'credential_missing'], missing.text);
+  const unnamedCredentialRefusal = await runSteps([
+    { do: 'fill', selector: '#password', credential: 'both', field: 'password' },
+  ]);
+  assert.deepEqual(
+    [unnamedCredentialRefusal.status, unnamedCredentialRefusal.body.code],
+    [403, 'input_not_granted'],
+    unnamedCredentialRefusal.text,
+  );
+  const missingCredentialRefusal = await runSteps([
+    { do: 'fill', selector: '#password', credential: 'other', field: 'password' },
+  ]);
+  assert.deepEqual(
+    [missingCredentialRefusal.status, missingCredentialRefusal.body.code],
+    [424, 'credential_missing'],
+    missingCredentialRefusal.text,
+  );
   assert.equal(pages.hits('/login'), hitsBefore);
   const { body } = await server.api<AgentOperation>('GET', agentPath(server, 'operations/browser.steps'), { key });
   assert.deepEqual(body.grant.credentials, ['bank', 'other']);
@@ -221,11 +233,11 @@ test('an operation with a credential that cannot be typed is refused, and so are
     [424, 'credential_missing'],
     seedlessResponse.text,
   );
-  const inUse = await owner.send('DELETE', 'credentials/seedless', { ifMatch: '*' });
-  assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready'], inUse.text);
+  const deleteRefusal = await owner.send('DELETE', 'credentials/seedless', { ifMatch: '*' });
+  assert.deepEqual([deleteRefusal.status, deleteRefusal.body.code], [409, 'not_ready'], deleteRefusal.text);
   assert.equal((await owner.send('DELETE', 'credentials/seedless?force=true', { ifMatch: '*' })).status, 204);
-  const gone = await call('bank.enter', {});
-  assert.deepEqual([gone.status, gone.body.code], [424, 'credential_missing'], gone.text);
+  const callRefusal = await call('bank.enter', {});
+  assert.deepEqual([callRefusal.status, callRefusal.body.code], [424, 'credential_missing'], callRefusal.text);
   const { body } = await server.api<AgentOperation>('GET', agentPath(server, 'operations/bank.enter'), { key });
   assert.equal(body.requires.connection, 'missing');
 });
@@ -251,8 +263,8 @@ test('a running call keeps the credential value that it started with, and the ne
   );
   assert.equal(status, 200, text);
   assert.equal((await slow).body.status, 'succeeded');
-  const next = await runSteps(SIGN_IN);
-  assert.equal(next.body.status, 'succeeded', next.text);
+  const nextResponse = await runSteps(SIGN_IN);
+  assert.equal(nextResponse.body.status, 'succeeded', nextResponse.text);
   assert.deepEqual(
     receivedValues.slice(countBefore).map(({ password }) => password),
     [PASSWORD, 'the new one 2'],

@@ -26,10 +26,10 @@ const server = await startServer({ pages, env: { BERTH_SESSION_UPLOADS: '3000000
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 const send = async (session: string, name: string, bytes: Buffer | string, headers: Record<string, string> = {}) => {
-  const made = await uploadRequest(name, bytes);
+  const request = await uploadRequest(name, bytes);
   return server.api<UploadResponse & { code?: string }>('POST', `/v1/browsers/sessions/${session}/uploads`, {
-    ...made,
-    headers: { ...made.headers, ...headers },
+    ...request,
+    headers: { ...request.headers, ...headers },
   });
 };
 const readUploads = async (session: string): Promise<NonNullable<Session['uploads']>> =>
@@ -238,7 +238,7 @@ describe('files can be uploaded to a session', () => {
   it('an upload can be repeated with its Idempotency-Key after the end of the session', async () => {
     const session = await server.createSession();
     const key = { 'idempotency-key': randomUUID() };
-    const first = await send(session.id, 'once.txt', 'bytes', key);
+    const firstResponse = await send(session.id, 'once.txt', 'bytes', key);
     await server.release(session.id);
     const resendResponse = await send(session.id, 'once.txt', 'bytes', key);
     assert.deepEqual(
@@ -246,9 +246,9 @@ describe('files can be uploaded to a session', () => {
       [200, 'true'],
       resendResponse.text,
     );
-    assert.deepEqual(resendResponse.body, first.body);
-    const other = await send(session.id, 'once.txt', 'bytes', { 'idempotency-key': randomUUID() });
-    assert.deepEqual([other.status, other.body.code], [409, 'session_not_running']);
+    assert.deepEqual(resendResponse.body, firstResponse.body);
+    const refusal = await send(session.id, 'once.txt', 'bytes', { 'idempotency-key': randomUUID() });
+    assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_running']);
   });
 
   it('an uploaded file cannot be modified by the browser, and is deleted at the end of the session but stays in the list', async () => {

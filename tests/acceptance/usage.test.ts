@@ -89,9 +89,9 @@ const token = await createOwnerToken(server);
 
 async function readApplicationUsage(query: Readonly<Record<string, string>>): Promise<ApplicationUsage> {
   const path = `/v1/applications/${server.applicationId}/usage?${new URLSearchParams(query)}`;
-  const read = await server.api<ApplicationUsage>('GET', path, { key: token });
-  assert.equal(read.status, 200, read.text);
-  return read.body;
+  const usageResponse = await server.api<ApplicationUsage>('GET', path, { key: token });
+  assert.equal(usageResponse.status, 200, usageResponse.text);
+  return usageResponse.body;
 }
 
 test('an application reports its usage per time step and per agent key, even after the hours have been aggregated', async () => {

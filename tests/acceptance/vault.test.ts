@@ -24,8 +24,8 @@ const readState = async (id: string) => (await server.api('GET', `/v1/browsers/c
 async function createContext(): Promise<string> {
   const { body, text, status } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   assert.equal(status, 201, text);
-  const made = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, { body: STATE });
-  assert.equal(made.status, 200, made.text);
+  const stateResponse = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, { body: STATE });
+  assert.equal(stateResponse.status, 200, stateResponse.text);
   return body.id;
 }
 

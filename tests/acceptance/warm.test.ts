@@ -68,7 +68,7 @@ test('creates with defaults claim warm browsers, which are then replaced, and no
 
 test('a create can claim a browser that is still starting, and gives the browser its full CPU share', async () => {
   const faultyChromium = await createFaultyChromium();
-  faultyChromium.setBehaviour('slow');
+  faultyChromium.setBehavior('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: faultyChromium.path } });
   // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser is ready by
   // then, it is claimed like any other warm browser.
@@ -172,7 +172,7 @@ test('failing starts are reported by /readyz until a start succeeds', async () =
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
   await waitForWarmBrowsers(server, 1);
   assert.ok(installIdOf(server.dataDir));
-  faultyChromium.setBehaviour('fails');
+  faultyChromium.setBehavior('fails');
   const session = await server.createSession();
   const unreadyResponse = await eventually(
     'the server to be reported as not ready',
@@ -181,7 +181,7 @@ test('failing starts are reported by /readyz until a start succeeds', async () =
     60_000,
   );
   assert.match(unreadyResponse.text, /in a row did not start/);
-  faultyChromium.setBehaviour('well');
+  faultyChromium.setBehavior('well');
   await waitForWarmBrowsers(server, 1);
   assert.equal((await server.fetchFromOperator('/readyz')).status, 200);
   await server.release(session.id);

@@ -65,12 +65,15 @@ test('viewers can read webhooks and deliveries, and developers can change webhoo
   const body = { name: 'roles', url: receiver.url('/roles') };
   const refusal = await viewer.post<ErrorBody>(webhooksPath(server), body);
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
-  const made = await developer.post<Webhook>(webhooksPath(server), body);
-  assert.equal(made.status, 201, made.text);
-  assert.equal((await viewer.get<Webhook>(webhooksPath(server, `/${made.body.id}`))).body.id, made.body.id);
-  assert.equal((await viewer.get(webhooksPath(server, `/${made.body.id}/deliveries`))).status, 200);
-  assert.equal((await viewer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 403);
-  assert.equal((await developer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 201);
+  const createResponse = await developer.post<Webhook>(webhooksPath(server), body);
+  assert.equal(createResponse.status, 201, createResponse.text);
+  assert.equal(
+    (await viewer.get<Webhook>(webhooksPath(server, `/${createResponse.body.id}`))).body.id,
+    createResponse.body.id,
+  );
+  assert.equal((await viewer.get(webhooksPath(server, `/${createResponse.body.id}/deliveries`))).status, 200);
+  assert.equal((await viewer.post(webhooksPath(server, `/${createResponse.body.id}/test`))).status, 403);
+  assert.equal((await developer.post(webhooksPath(server, `/${createResponse.body.id}/test`))).status, 201);
 });
 
 test('the events of a session are sent in order, each signed with the key of the webhook', async () => {
@@ -172,8 +175,8 @@ test('a delivery is retried at increasing intervals for three days, and the webh
   const refusal = await server.api('POST', path, { key: token });
   assert.deepEqual([refusal.status, refusal.body.code], [409, 'not_ready']);
   receiver.respondTo('/broken', response => void response.writeHead(200).end());
-  const enabled = await change(webhook, { status: 'enabled' });
-  assert.deepEqual([enabled.body.disabledReason, enabled.body.failingSince], [undefined, undefined]);
+  const enableResponse = await change(webhook, { status: 'enabled' });
+  assert.deepEqual([enableResponse.body.disabledReason, enableResponse.body.failingSince], [undefined, undefined]);
   const redeliverResponse = await server.api<WebhookDelivery>('POST', path, { key: token });
   assert.deepEqual(
     [redeliverResponse.status, redeliverResponse.body.status, redeliverResponse.body.attempts],
@@ -213,10 +216,18 @@ test('after a key rotation, messages are signed with both keys for a day, and th
 
 test('deliveries go to the new address of a webhook, and events that occur while it is disabled are not sent', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
-  const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
-  assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
-  const off = await change(webhook, { status: 'disabled' });
-  assert.deepEqual([off.body.status, off.body.disabledReason], ['disabled', 'caller']);
+  const changeResponse = await change(webhook, {
+    url: receiver.url('/after'),
+    name: 'moved',
+    eventTypes: ['session.created'],
+  });
+  assert.deepEqual(
+    [changeResponse.status, changeResponse.body.name, changeResponse.body.revision],
+    [200, 'moved', 2],
+    changeResponse.text,
+  );
+  const disableResponse = await change(webhook, { status: 'disabled' });
+  assert.deepEqual([disableResponse.body.status, disableResponse.body.disabledReason], ['disabled', 'caller']);
   const missedSession = await server.createSession();
   await change(webhook, { status: 'enabled' });
   const seenSession = await server.createSession();
@@ -251,12 +262,16 @@ test('an application can have at most 20 webhooks, which are listed newest first
   const body = { name: 'more', url: receiver.url('/many') };
   const refusal = await server.api('POST', webhooksPath(server), { key: token, body });
   assert.deepEqual([refusal.status, refusal.body.code], [409, 'limit_reached']);
-  const first = await server.api<WebhookPage>('GET', webhooksPath(server, '?limit=15'), { key: token });
-  const rest = await server.api<WebhookPage>('GET', webhooksPath(server, `?cursor=${first.body.nextCursor}`), {
-    key: token,
-  });
+  const firstResponse = await server.api<WebhookPage>('GET', webhooksPath(server, '?limit=15'), { key: token });
+  const secondResponse = await server.api<WebhookPage>(
+    'GET',
+    webhooksPath(server, `?cursor=${firstResponse.body.nextCursor}`),
+    {
+      key: token,
+    },
+  );
   assert.deepEqual(
-    [...first.body.data, ...rest.body.data].map(({ name }) => name),
+    [...firstResponse.body.data, ...secondResponse.body.data].map(({ name }) => name),
     Array.from({ length: 20 }, (_, n) => `w${19 - n}`),
   );
 });

@@ -47,8 +47,8 @@ before(async () => {
 test('an agent key, a stranger and a person without a step-up cannot approve an Action', async () => {
   const action = await prepareAction();
   const body = { decision: 'approve', digest: action.digest };
-  const byKey = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
-  assert.equal(byKey.status, 401, byKey.text);
+  const agentKeyRefusal = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
+  assert.equal(agentKeyRefusal.status, 401, agentKeyRefusal.text);
   assert.equal((await decide(server, stranger, action)).status, 404);
   assert.equal((await stranger.get(`/v1/approvals/${action.jobId}`)).status, 404);
   await server.advance(301_000);
@@ -78,10 +78,10 @@ test('an Action can be neither approved nor executed with the digest of another 
   const mixedAction = { jobId: one.jobId, digest: other.digest };
   assert.equal((await decide(server, owner, mixedAction)).body.code, 'digest_mismatch');
   const proof = await signAction(server, owner, passkey, other);
-  const replayed = await decide(server, owner, one, { proof });
-  assert.deepEqual([replayed.status, replayed.body.code], [422, 'verification_failed']);
-  const execution = await agent.execute(mixedAction);
-  assert.deepEqual([execution.status, execution.body.code], [409, 'digest_mismatch']);
+  const decisionRefusal = await decide(server, owner, one, { proof });
+  assert.deepEqual([decisionRefusal.status, decisionRefusal.body.code], [422, 'verification_failed']);
+  const executionRefusal = await agent.execute(mixedAction);
+  assert.deepEqual([executionRefusal.status, executionRefusal.body.code], [409, 'digest_mismatch']);
 });
 
 test('requests with a key without a grant return 404 for an Action, also with a wrong digest or after its end', async () => {
@@ -221,9 +221,9 @@ test('an approved Action is executed at most once if the server is killed after 
   await server.start();
   const { invocationId } = (await agent.read(action.jobId, '?wait=50&since=approved')).body;
   assert.ok(invocationId, 'the task has executed the Action');
-  const invocation = await agent.readInvocation(invocationId);
+  const invocationResponse = await agent.readInvocation(invocationId);
   // If the server was killed while dispatching, the effect of a write is unknown, and the write is not sent again.
-  assert.ok(['succeeded', 'ambiguous'].includes(invocation.body.status), invocation.text);
+  assert.ok(['succeeded', 'ambiguous'].includes(invocationResponse.body.status), invocationResponse.text);
   assert.ok(hits() <= 1);
 });
 

@@ -34,9 +34,9 @@ const parameter = ({ startResult: started }: StartedSignIn, name: string): strin
 async function finish(startedSignIn: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
   hostileProvider.nonce = parameter(startedSignIn, 'nonce');
   const query = new URLSearchParams({ code: 'any', state: parameter(startedSignIn, 'state'), ...more });
-  const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
-  assert.equal(back.status, 303, back.text);
-  return new URL(back.headers.location ?? assert.fail(back.text));
+  const callbackResponse = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
+  assert.equal(callbackResponse.status, 303, callbackResponse.text);
+  return new URL(callbackResponse.headers.location ?? assert.fail(callbackResponse.text));
 }
 
 const begin = (more: object = {}): Promise<StartedSignIn> => lab.startSignIn(more, 'evil');
@@ -168,9 +168,9 @@ for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end
       7,
     ]) {
       hostileProvider.document = { [name]: address };
-      const written = await owner.send<ErrorBody>('PUT', providerPath('inside'), providerBody);
-      assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], String(address));
-      assert.doesNotMatch(written.text, /meta-data|10\.0\.0\.1|passwd/);
+      const refusal = await owner.send<ErrorBody>('PUT', providerPath('inside'), providerBody);
+      assert.deepEqual([refusal.status, refusal.body.code], [502, 'upstream_failed'], String(address));
+      assert.doesNotMatch(refusal.text, /meta-data|10\.0\.0\.1|passwd/);
     }
     hostileProvider.document = {};
   });
@@ -183,8 +183,8 @@ test('an issuer is refused if it is an internal address or its discovery documen
     server.url,
     'file:///etc',
   ]) {
-    const written = await owner.send<ErrorBody>('PUT', providerPath('inside'), { ...providerBody, issuer });
-    assert.deepEqual([written.status, written.body.code], [502, 'upstream_failed'], issuer);
+    const refusal = await owner.send<ErrorBody>('PUT', providerPath('inside'), { ...providerBody, issuer });
+    assert.deepEqual([refusal.status, refusal.body.code], [502, 'upstream_failed'], issuer);
   }
   hostileProvider.document = { issuer: otherProvider.issuer };
   assert.equal((await owner.send('PUT', providerPath('inside'), providerBody)).status, 502);

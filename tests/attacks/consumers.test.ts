@@ -29,13 +29,17 @@ const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.re
 const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
 
 test('a refresh token that is sent a second time ends the whole consumer session', async () => {
-  const first = await lab.signIn('reuse@example.com');
-  const second = await lab.send<typeof first>('session.refresh', { refreshToken: first.refreshToken });
-  assert.equal(second.status, 200, second.text);
-  const reused = await lab.send<ErrorBody>('session.refresh', { refreshToken: first.refreshToken });
-  assert.deepEqual([reused.status, reused.body.code], [400, 'invalid_grant'], reused.text);
-  assert.equal((await lab.send('session.get', {}, second.body.accessToken)).status, 401);
-  const laterResponse = await lab.send<ErrorBody>('session.refresh', { refreshToken: second.body.refreshToken });
+  const firstTokens = await lab.signIn('reuse@example.com');
+  const refreshResponse = await lab.send<typeof firstTokens>('session.refresh', {
+    refreshToken: firstTokens.refreshToken,
+  });
+  assert.equal(refreshResponse.status, 200, refreshResponse.text);
+  const reuseRefusal = await lab.send<ErrorBody>('session.refresh', { refreshToken: firstTokens.refreshToken });
+  assert.deepEqual([reuseRefusal.status, reuseRefusal.body.code], [400, 'invalid_grant'], reuseRefusal.text);
+  assert.equal((await lab.send('session.get', {}, refreshResponse.body.accessToken)).status, 401);
+  const laterResponse = await lab.send<ErrorBody>('session.refresh', {
+    refreshToken: refreshResponse.body.refreshToken,
+  });
   assert.deepEqual([laterResponse.status, laterResponse.body.code], [400, 'invalid_grant']);
 });
 
@@ -52,11 +56,11 @@ test('at most one of twenty concurrent refreshes gets tokens, and these tokens a
 test('an authorization code works once, and sending it again ends the consumer session that it opened', async () => {
   const startedSignIn = await lab.startSignIn();
   const redirectTo = await lab.finish(startedSignIn, 'code@example.com');
-  const first = await lab.exchange(startedSignIn, redirectTo);
-  assert.equal(first.status, 200, first.text);
-  const secondExchange = await lab.exchange(startedSignIn, redirectTo);
-  assert.deepEqual([secondExchange.status, Object(secondExchange.body).code], [400, 'invalid_grant']);
-  assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
+  const firstResponse = await lab.exchange(startedSignIn, redirectTo);
+  assert.equal(firstResponse.status, 200, firstResponse.text);
+  const secondResponse = await lab.exchange(startedSignIn, redirectTo);
+  assert.deepEqual([secondResponse.status, Object(secondResponse.body).code], [400, 'invalid_grant']);
+  assert.equal((await lab.send('session.get', {}, firstResponse.body.accessToken)).status, 401);
 });
 
 test('a stolen authorization code does not work without the verifier, with another redirect address, or for another application', async () => {
@@ -77,28 +81,28 @@ test('a stolen authorization code does not work without the verifier, with anoth
 
 test('an e-mail code from one sign-in cannot complete another sign-in', async () => {
   const [mine, theirs] = [await lab.startSignIn(), await lab.startSignIn()];
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', {
+  const codeResponse = await lab.sendFromPage<EmailCodeSent>('hosted.code', {
     signIn: mine.signIn,
     email: 'victim@example.com',
   });
   const code = await lab.codeMailedTo('victim@example.com');
   const verifyResponse = await lab.sendFromPage<ErrorBody>('hosted.verify', {
-    ...{ signIn: theirs.signIn, ticket: sent.body.ticket, code },
+    ...{ signIn: theirs.signIn, ticket: codeResponse.body.ticket, code },
   });
   assert.deepEqual([verifyResponse.status, verifyResponse.body.code], [401, 'sign_in_failed'], verifyResponse.text);
 });
 
 test('a six-digit code cannot be guessed, because the sixth attempt is refused even with the right code', async () => {
   const { signIn } = await lab.startSignIn();
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
+  const codeResponse = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.codeMailedTo('guess@example.com');
   const wrong = code === '000000' ? '000001' : '000000';
   for (let tries = 0; tries < 5; tries += 1) {
-    const refusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
+    const refusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: codeResponse.body.ticket, code: wrong });
     assert.equal(refusal.status, 401, refusal.text);
   }
-  const late = await lab.sendFromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code });
-  assert.equal(late.status, 401, late.text);
+  const sixthRefusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: codeResponse.body.ticket, code });
+  assert.equal(sixthRefusal.status, 401, sixthRefusal.text);
 });
 
 test('the response does not depend on whether an address is known, and no code is e-mailed to an unknown address', async () => {
@@ -106,10 +110,10 @@ test('the response does not depend on whether an address is known, and no code i
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
   const { signIn } = await lab.startSignIn();
   const knownResponse = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
-  const unknown = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
+  const unknownResponse = await lab.sendFromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
   assert.deepEqual(
     [knownResponse.status, Object.keys(knownResponse.body)],
-    [unknown.status, Object.keys(unknown.body)],
+    [unknownResponse.status, Object.keys(unknownResponse.body)],
   );
   await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was e-mailed/);
   await lab.configure({});
@@ -117,8 +121,8 @@ test('the response does not depend on whether an address is known, and no code i
 
 test('an access token of a consumer does not work for another application, another provider or the rest of the API', async () => {
   const { accessToken } = await lab.signIn('token@example.com');
-  const elsewhere = await otherLab.send<ErrorBody>('session.get', {}, accessToken);
-  assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
+  const refusal = await otherLab.send<ErrorBody>('session.get', {}, accessToken);
+  assert.deepEqual([refusal.status, refusal.body.code], [404, 'not_found'], refusal.text);
   assert.equal((await lab.send('session.get', {}, accessToken, { provider: 'acme' })).status, 404);
   for (const path of ['/v1/account', '/v1/browsers/sessions', `/v1/applications/${lab.appId}`]) {
     const result = await server.api<ErrorBody>('GET', path, { key: accessToken });
@@ -136,11 +140,15 @@ test('requests from pages of other origins are refused, with or without a prefli
     'https://shop.example:444',
     'http://shop.example',
   ]) {
-    const preflight = await server.api('OPTIONS', path, { key: null, headers: { origin } });
-    assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [403, undefined], origin);
-    const sent = await lab.send<ErrorBody>('session.get', {}, accessToken, { headers: { origin } });
-    assert.deepEqual([sent.status, sent.body.code], [403, 'origin_not_allowed'], origin);
-    assert.equal(sent.headers['access-control-allow-origin'], undefined);
+    const preflightResponse = await server.api('OPTIONS', path, { key: null, headers: { origin } });
+    assert.deepEqual(
+      [preflightResponse.status, preflightResponse.headers['access-control-allow-origin']],
+      [403, undefined],
+      origin,
+    );
+    const refusal = await lab.send<ErrorBody>('session.get', {}, accessToken, { headers: { origin } });
+    assert.deepEqual([refusal.status, refusal.body.code], [403, 'origin_not_allowed'], origin);
+    assert.equal(refusal.headers['access-control-allow-origin'], undefined);
   }
 });
 
@@ -196,15 +204,17 @@ test('unsafe origins and addresses cannot be registered', async () => {
 test('only pages of the service itself can use the sign-in commands and the cookie', async () => {
   const { signIn } = await lab.startSignIn();
   for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
-    const sent = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, { headers });
-    assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], JSON.stringify(headers));
+    const refusal = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, {
+      headers,
+    });
+    assert.deepEqual([refusal.status, refusal.body.code], [403, 'cross_site_request'], JSON.stringify(headers));
   }
   const { accessToken } = await lab.signIn('cookie@example.com');
   const cookie = cookieOf(accessToken);
   for (const origin of [ORIGIN, undefined]) {
     const headers = { cookie, ...(origin ? { origin } : {}) };
-    const sent = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
-    assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], origin ?? 'none');
+    const refusal = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
+    assert.deepEqual([refusal.status, refusal.body.code], [403, 'cross_site_request'], origin ?? 'none');
   }
   assert.equal((await lab.sendFromPage('session.get', {}, { cookie })).status, 200);
 });
@@ -243,12 +253,12 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   const page = await PageInSession.open(server, cookieOf(accessToken));
   const command = (name: string, body: object) =>
     page.send('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, body);
-  const read = await command('actions.get', { jobId: action.jobId });
-  assert.equal(read.status, 200, 'the page is signed in');
+  const readResponse = await command('actions.get', { jobId: action.jobId });
+  assert.equal(readResponse.status, 200, 'the page is signed in');
   const refusal = await command('actions.approve', approval);
   assert.deepEqual([refusal.status, refusal.code], [403, 'address_not_allowed']);
-  const approved = await lab.send('actions.approve', approval, accessToken);
-  assert.equal(approved.status, 200, approved.text);
+  const approveResponse = await lab.send('actions.approve', approval, accessToken);
+  assert.equal(approveResponse.status, 200, approveResponse.text);
   await page.close();
 });
 
@@ -256,8 +266,8 @@ test('after fifty wrong passwords from one client address, for any accounts, the
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.startSignIn();
-  const sent = await lab.sendFromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
-  const verifyBody = { signIn, ticket: sent.body.ticket, code: await lab.codeMailedTo(email) };
+  const registerResponse = await lab.sendFromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
+  const verifyBody = { signIn, ticket: registerResponse.body.ticket, code: await lab.codeMailedTo(email) };
   assert.equal((await lab.sendFromPage('hosted.verify', verifyBody)).status, 200);
   const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
     const { status, body } = await lab.sendFromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
@@ -288,9 +298,13 @@ async function addPasskey(at: ConsumerFixture, origin: string, email: string): P
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };
   const authenticator = new Authenticator(origin);
-  const options = await at.sendFromPage<PasskeyChallenge>('passkeys.options', {}, headers);
-  const response = authenticator.create(options.body.publicKey);
-  const added = await at.sendFromPage('passkeys.add', { ticket: options.body.ticket, name: 'Key', response }, headers);
-  assert.equal(added.status, 200, added.text);
+  const optionsResponse = await at.sendFromPage<PasskeyChallenge>('passkeys.options', {}, headers);
+  const response = authenticator.create(optionsResponse.body.publicKey);
+  const addResponse = await at.sendFromPage(
+    'passkeys.add',
+    { ticket: optionsResponse.body.ticket, name: 'Key', response },
+    headers,
+  );
+  assert.equal(addResponse.status, 200, addResponse.text);
   return authenticator;
 }

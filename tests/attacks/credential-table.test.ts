@@ -1,5 +1,5 @@
 // Every operation refuses every kind of credential that it does not accept, and a request without one. The cases are
-// generated from the operations, so that new ones are included (platform contract 17, "common").
+// generated from the operations, so that new ones are included.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -48,24 +48,24 @@ const headersByKind = new Map<Kind, Headers>();
 const bearer = (credential: string): Headers => ({ authorization: `Bearer ${credential}` });
 
 before(async () => {
-  const owner = await createOwnerToken(server);
-  const issueRequest = { key: owner, body: { name: 'revoked', scopes: ['applications:read'] } };
+  const ownerToken = await createOwnerToken(server);
+  const issueRequest = { key: ownerToken, body: { name: 'revoked', scopes: ['applications:read'] } };
   const revokedToken = (await server.api<{ id: string; token: string }>('POST', '/v1/account/tokens', issueRequest))
     .body;
-  await server.api('DELETE', `/v1/account/tokens/${revokedToken.id}`, { key: owner });
+  await server.api('DELETE', `/v1/account/tokens/${revokedToken.id}`, { key: ownerToken });
   const startedDevice = await devices.start();
   await devices.approve(startedDevice);
-  const { access_token: developer } = await devices.collectToken(startedDevice);
+  const { access_token: developerToken } = await devices.collectToken(startedDevice);
   const { device_code: code } = await devices.start();
   headersByKind.set('none', {});
   headersByKind.set('agent key', bearer(server.key));
-  headersByKind.set('personal token', bearer(owner));
-  headersByKind.set('developer token', bearer(developer));
+  headersByKind.set('personal token', bearer(ownerToken));
+  headersByKind.set('developer token', bearer(developerToken));
   headersByKind.set('cookie', devices.owner.headers);
   headersByKind.set('device code', bearer(code));
   const lab = await ConsumerFixture.open(server, devices.owner);
   headersByKind.set('consumer session', bearer((await lab.signIn('kim@example.com')).accessToken));
-  headersByKind.set('unknown', bearer(`${owner.slice(0, -6)}${MISTYPED_ENDING}`));
+  headersByKind.set('unknown', bearer(`${ownerToken.slice(0, -6)}${MISTYPED_ENDING}`));
   headersByKind.set('revoked', bearer(revokedToken.token));
 });
 

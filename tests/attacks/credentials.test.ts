@@ -67,8 +67,8 @@ test('a token without the scope account:tokens cannot list tokens and can revoke
   assert.equal(listResponse.status, 403, listResponse.text);
   assert.equal(listResponse.body.code, 'permission_denied');
   assert.match(listResponse.body.message, /account:tokens/);
-  const revoked = await as(confinedToken.token)('DELETE', `${TOKENS}/${await readTokenId(owner)}`);
-  assert.equal(revoked.status, 403, revoked.text);
+  const revokeRefusal = await as(confinedToken.token)('DELETE', `${TOKENS}/${await readTokenId(owner)}`);
+  assert.equal(revokeRefusal.status, 403, revokeRefusal.text);
   assert.equal(await readTokenId(owner), await readTokenId(owner));
   assert.equal((await asOwner('GET', TOKENS)).status, 200);
   assert.equal((await as(confinedToken.token)('DELETE', `${TOKENS}/${confinedToken.id}`)).status, 204);
@@ -106,9 +106,9 @@ test('a restricted token cannot issue a token with fewer restrictions or a longe
   assert.equal(plainResponse.status, 201, plainResponse.text);
   assert.deepEqual(plainResponse.body.cidrAllow, ['127.0.0.0/8', '203.0.113.0/24']);
   assert.equal(plainResponse.body.expiresAt, end);
-  const narrower = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: timeAfter(HOUR_MS / 2) });
-  assert.equal(narrower.status, 201, narrower.text);
-  assert.deepEqual(narrower.body.cidrAllow, ['203.0.113.128/25']);
+  const narrowerKeyResponse = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: timeAfter(HOUR_MS / 2) });
+  assert.equal(narrowerKeyResponse.status, 201, narrowerKeyResponse.text);
+  assert.deepEqual(narrowerKeyResponse.body.cidrAllow, ['203.0.113.128/25']);
   for (const [fields, path] of [
     [{ cidrAllow: ['0.0.0.0/0'] }, 'cidrAllow[0]'],
     [{ cidrAllow: ['203.0.113.7', '203.0.112.0/23'] }, 'cidrAllow[1]'],
@@ -129,19 +129,19 @@ test('a restricted token cannot issue a token with fewer restrictions or a longe
 test('a rotated or expired key cannot be rotated, and the error explains what to do', async () => {
   const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
   const old = await issueKey();
-  const successor = await rotate(old.id);
-  assert.equal(successor.status, 201, successor.text);
-  assert.equal(successor.body.expiresAt, undefined);
-  const secondRotation = await rotate(old.id);
-  assert.equal(secondRotation.status, 409, secondRotation.text);
-  assert.equal(secondRotation.body.code, 'key_not_rotatable');
-  assert.match(secondRotation.body.message, new RegExp(`${successor.body.id}`));
+  const rotateResponse = await rotate(old.id);
+  assert.equal(rotateResponse.status, 201, rotateResponse.text);
+  assert.equal(rotateResponse.body.expiresAt, undefined);
+  const rotateRefusal = await rotate(old.id);
+  assert.equal(rotateRefusal.status, 409, rotateRefusal.text);
+  assert.equal(rotateRefusal.body.code, 'key_not_rotatable');
+  assert.match(rotateRefusal.body.message, new RegExp(`${rotateResponse.body.id}`));
   const expired = await issueKey({ expiresAt: timeAfter(MINUTE_MS) });
   await server.advance(MINUTE_MS + 1000);
-  const late = await rotate(expired.id);
-  assert.equal(late.status, 409, late.text);
-  assert.equal(late.body.code, 'key_not_rotatable');
-  assert.match(late.body.message, /Issue a new key/);
+  const expiredKeyRefusal = await rotate(expired.id);
+  assert.equal(expiredKeyRefusal.status, 409, expiredKeyRefusal.text);
+  assert.equal(expiredKeyRefusal.body.code, 'key_not_rotatable');
+  assert.match(expiredKeyRefusal.body.message, /Issue a new key/);
 });
 
 test('only one of several concurrent rotations succeeds, and the others create no keys', async () => {
@@ -214,19 +214,19 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
   },
   'reaches an expiry time that was set later': async ({ id }) => {
     const headers = { 'if-match': '*' };
-    const read = await asOwner('GET', `${KEYS}/${id}`);
+    const readResponse = await asOwner('GET', `${KEYS}/${id}`);
     const body = { expiresAt: timeAfter(5000) };
     const changeResponse = await server.api('PATCH', `${KEYS}/${id}`, {
       key: owner,
       body,
-      headers: { ...headers, 'if-match': String(read.headers.etag) },
+      headers: { ...headers, 'if-match': String(readResponse.headers.etag) },
     });
     assert.equal(changeResponse.status, 200, changeResponse.text);
     await server.advance(6000);
   },
   'reaches the end of the grace period of its rotation': async ({ id }) => {
-    const rotated = await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
-    assert.equal(rotated.status, 201, rotated.text);
+    const rotateResponse = await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
+    assert.equal(rotateResponse.status, 201, rotateResponse.text);
     await server.advance(6000);
   },
   'is rotated without a grace period': async ({ id }) => {
@@ -239,11 +239,11 @@ for (const [how, end] of Object.entries(endings))
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);
-    const own = await server.api<CreatedSession>('GET', `${SESSIONS}/${session.id}`);
-    assert.notEqual(own.body.connectUrl, session.connectUrl);
+    const sessionResponse = await server.api<CreatedSession>('GET', `${SESSIONS}/${session.id}`);
+    assert.notEqual(sessionResponse.body.connectUrl, session.connectUrl);
     const [headerClient, addressClient] = [
       await CdpClient.connect(bareUrl(session), bearer(server.key)),
-      await CdpClient.connect(own.body.connectUrl),
+      await CdpClient.connect(sessionResponse.body.connectUrl),
     ];
     const viewer = await LiveViewer.open((await readDebugUrls(session, server.key)).debuggerUrl);
     await end(key);
@@ -251,7 +251,7 @@ for (const [how, end] of Object.entries(endings))
     for (const client of [headerClient, addressClient]) await client.send('Browser.getVersion');
     assert.equal(viewer.closeInfo, undefined);
     assert.equal((await server.read(session.id)).status, 'RUNNING');
-    await (await CdpClient.connect(own.body.connectUrl)).close();
+    await (await CdpClient.connect(sessionResponse.body.connectUrl)).close();
     await server.release(session.id);
   });
 
@@ -262,8 +262,8 @@ test('a session ends when the key of its last client is revoked', async () => {
   await asOwner('DELETE', `${KEYS}/${key.id}`);
   await client.waitForClose();
   await server.advance(3000);
-  const ended = await server.waitUntilEnded(session.id);
-  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  const endedSession = await server.waitUntilEnded(session.id);
+  assert.deepEqual([endedSession.status, endedSession.endReason], ['COMPLETED', 'client_disconnected']);
 });
 
 test('open connections of a key that is revoked with closeConnections=false stay open, but new connections are refused', async () => {

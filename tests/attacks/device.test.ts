@@ -138,21 +138,21 @@ test('only the person who first read a user code can read it again or decide on 
   assert.equal(outcomeOf(unread), '404 not_found', 'only a person who has read the request can decide');
   assert.equal((await devices.read(devices.owner, startedDevice.user_code)).status, 200);
   const unknownResponse = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=BBBB-BBBB`);
-  const read = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
+  const readResponse = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
   const denied = await devices.decide<ErrorBody>(stranger, startedDevice.user_code, { decision: 'deny' });
-  for (const response of [read, denied]) {
+  for (const response of [readResponse, denied]) {
     assert.equal(outcomeOf(response), '404 not_found');
     assert.equal(response.body.message, unknownResponse.body.message);
   }
-  const decided = await devices.decide(devices.owner, startedDevice.user_code, devices.approval);
-  assert.equal(decided.status, 200, decided.text);
+  const decisionResponse = await devices.decide(devices.owner, startedDevice.user_code, devices.approval);
+  assert.equal(decisionResponse.status, 200, decisionResponse.text);
 });
 
 test('a person who is not a developer of an application cannot grant access to it', async () => {
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   const startedDevice = await devices.start();
-  const read = await devices.read(viewer, startedDevice.user_code);
-  assert.deepEqual(read.body.applications, []);
+  const readResponse = await devices.read(viewer, startedDevice.user_code);
+  assert.deepEqual(readResponse.body.applications, []);
   const own = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, devices.approval);
   assert.equal(outcomeOf(own), '403 permission_denied');
   const foreignIds = ['01a1fa50-5319-7450-a6b3-c787ada50631'];
@@ -218,12 +218,12 @@ test('a page of another site can neither claim nor approve an authorization', as
   for (const headers of [crossSiteHeaders, { origin: 'https://evil.example' }])
     assert.equal(outcomeOf(await person.send<ErrorBody>('POST', APPROVALS, body, headers)), '403 cross_site_request');
   const formHeaders = { 'content-type': 'application/x-www-form-urlencoded' };
-  const sent = await server.api('POST', APPROVALS, {
+  const formRefusal = await server.api('POST', APPROVALS, {
     key: null,
     headers: { ...person.headers, ...formHeaders },
     body: 'a=1',
   });
-  assert.equal(sent.status, 415, sent.text);
+  assert.equal(formRefusal.status, 415, formRefusal.text);
 });
 
 test('an approval is refused if the trusted proxy reports an address of this machine as the caller', async () => {
@@ -242,8 +242,8 @@ test('the browser of a session cannot approve an authorization, even if sessions
   const startedDevice = await devices.start();
   await devices.read(person, startedDevice.user_code);
   const page = await PageInSession.open(server, person.cookie ?? '');
-  const read = await page.send('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
-  assert.equal(read.status, 200, 'the page is signed in');
+  const readResponse = await page.send('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
+  assert.equal(readResponse.status, 200, 'the page is signed in');
   const { code } = await page.send('POST', APPROVALS, { userCode: startedDevice.user_code, ...devices.approval });
   assert.equal(code, 'address_not_allowed');
   assert.equal((await devices.decide(person, startedDevice.user_code, devices.approval)).status, 200);

@@ -164,12 +164,12 @@ test('a client cannot load another folder as an extension, in any spelling of th
 test('a client cannot access extensions of other sessions or the PDF viewer with the Extensions domain', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
   const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-  const neighbourPage = await neighbourClient.attachToPage();
-  await neighbourClient.visit(pages.a, neighbourPage); // The storage can be accessed from a page with the content script.
+  const neighbourChannel = await neighbourClient.attachToPage();
+  await neighbourClient.visit(pages.a, neighbourChannel); // The storage can be accessed from a page with the content script.
   const [foreign] = await listExtensions(neighbourClient);
   assert.ok(foreign);
   const storageParams = { id: foreign.id, storageArea: 'local' };
-  await neighbourClient.send('Extensions.setStorageItems', { ...storageParams, values: { kept: 1 } }, neighbourPage);
+  await neighbourClient.send('Extensions.setStorageItems', { ...storageParams, values: { kept: 1 } }, neighbourChannel);
   for (const id of [foreign.id, pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
       'uninstall',
@@ -186,7 +186,7 @@ test('a client cannot access extensions of other sessions or the PDF viewer with
       );
       assert.match(String(error?.message), /refused/, `${method} ${id}`);
     }
-  assert.deepEqual((await neighbourClient.send('Extensions.getStorageItems', storageParams, neighbourPage)).data, {
+  assert.deepEqual((await neighbourClient.send('Extensions.getStorageItems', storageParams, neighbourChannel)).data, {
     kept: 1,
   });
   await neighbourClient.close();

@@ -41,7 +41,10 @@ const FORMS: readonly string[] = [
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
-/** Removes addresses of pages. An agent may read these addresses (docs/decisions/0063-handoffs.md). */
+/**
+ * Removes the parts of page addresses that contain the typed text. An agent may read page addresses
+ * (docs/decisions/0063-handoffs.md).
+ */
 const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
 /** The bodies of the forms that were submitted. */
@@ -258,12 +261,12 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   ];
   for (const [number, read] of [...reads, ...calls].entries()) assert.ok(await isHeld(read, version), `read ${number}`);
   keep('the targets', withoutAddresses(JSON.stringify(await secondClient.send('Target.getTargets'))));
-  const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
+  const pictureResponse = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { authorization: `Bearer ${key}` },
   });
-  assert.equal(picture.status, 200);
+  assert.equal(pictureResponse.status, 200);
   assert.equal(
-    countMagentaPixels(Buffer.from(await picture.arrayBuffer()), 'mjpeg'),
+    countMagentaPixels(Buffer.from(await pictureResponse.arrayBuffer()), 'mjpeg'),
     0,
     'the picture that lists of sessions show is black',
   );
@@ -291,8 +294,12 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     'no step of the agent interfered with the input of the person',
   );
 
-  const laterCall = await invoke(server, key, 'browser.content', { sessionId: id });
-  assert.equal(laterCall.body.status, 'succeeded', `afterwards operations work again: ${laterCall.text}`);
+  const laterCallResponse = await invoke(server, key, 'browser.content', { sessionId: id });
+  assert.equal(
+    laterCallResponse.body.status,
+    'succeeded',
+    `afterwards operations work again: ${laterCallResponse.text}`,
+  );
   await otherViewer.takeControl();
   otherViewer.click(300, 300);
   assert.equal(seesSecret(otherViewer), false, 'a viewer who takes control later does not see an earlier picture');
@@ -315,8 +322,8 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   for (const path of ['', '/logs', '/logs?format=har', '/events', '/downloads'])
     keep(`afterwards ${path}`, (await server.api('GET', `/v1/browsers/sessions/${id}${path}`, { key })).text);
   keep('the hand-off', JSON.stringify(await readHandoff(server, key, handoff)));
-  const invocations = await server.api('GET', agentPath(server, 'invocations'), { key });
-  keep('the invocations', invocations.text);
+  const invocationsResponse = await server.api('GET', agentPath(server, 'invocations'), { key });
+  keep('the invocations', invocationsResponse.text);
   await receiver.span('cdp.connection');
   keep(
     'the traces',
@@ -732,8 +739,8 @@ test('a claim link works in one browser and stops working after wrong secrets, a
     assert.equal((await send('POST', `/${first.id}/claim`, bearer)).status, 401, 'the agent cannot claim');
     assert.equal((await send('POST', `/${first.id}/renew`, bearer)).status, 401, 'the agent cannot renew');
     const completeRequest = { key: bearer, body: { outcome: 'completed' } };
-    const done = await server.api('POST', handoffsPath(server, `/${first.id}/complete`), completeRequest);
-    assert.equal(done.status, 401, 'the agent cannot complete');
+    const completeRefusal = await server.api('POST', handoffsPath(server, `/${first.id}/complete`), completeRequest);
+    assert.equal(completeRefusal.status, 401, 'the agent cannot complete');
   }
   assert.equal(
     (await person.post(handoffsPath(server, `/${first.id}/claim`), {})).status,
@@ -745,12 +752,12 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   assert.equal(openResponse.body.pageOrigin, pages.url, 'the person sees the origin of the page');
   const cookie = openResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
   assert.match(String(openResponse.headers['set-cookie']), /HttpOnly; SameSite=Strict/);
-  const claimWithoutCookie = await send('POST', `/${first.id}/claim`, first.secret);
-  assert.deepEqual([claimWithoutCookie.status, claimWithoutCookie.body.code], [409, 'already_claimed']);
+  const claimRefusal = await send('POST', `/${first.id}/claim`, first.secret);
+  assert.deepEqual([claimRefusal.status, claimRefusal.body.code], [409, 'already_claimed']);
   const claimResponse = await send('POST', `/${first.id}/claim`, first.secret, cookie);
   assert.equal(claimResponse.status, 200, claimResponse.text);
-  const secondClaim = await send('POST', `/${first.id}/claim`, first.secret, cookie);
-  assert.deepEqual([secondClaim.status, secondClaim.body.code], [409, 'handoff_claimed']);
+  const secondClaimRefusal = await send('POST', `/${first.id}/claim`, first.secret, cookie);
+  assert.deepEqual([secondClaimRefusal.status, secondClaimRefusal.body.code], [409, 'handoff_claimed']);
   await sendWithLease(server, claimResponse.body, 'complete', { outcome: 'completed' });
   assert.equal((await send('GET', `/${first.id}`, first.secret, cookie)).status, 401, 'a used link opens nothing');
 
@@ -855,13 +862,13 @@ test('a consumer who is deleted or whose consumer session is ended loses control
   const laptopClaim = await claim(laptop);
   const viewer = await LiveViewer.open(laptopClaim.liveViewUrl);
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
-  const devices = await lab.send<ConsumerDevices>('session.list', {}, phone.accessToken);
-  const otherDevice = devices.body.data.find(({ isThis }) => !isThis) ?? assert.fail(devices.text);
+  const devicesResponse = await lab.send<ConsumerDevices>('session.list', {}, phone.accessToken);
+  const otherDevice = devicesResponse.body.data.find(({ isThis }) => !isThis) ?? assert.fail(devicesResponse.text);
   assert.equal((await lab.send('session.endOne', { id: otherDevice.id }, phone.accessToken)).status, 200);
   const status = async () => (await readHandoff(server, key, handoff.id)).status;
   await eventually('the lease to be taken back', async () => (await status()) === 'requested');
-  const renewed = await sendWithLease<ErrorBody>(server, laptopClaim, 'renew');
-  assert.deepEqual([renewed.status, renewed.body.code], [409, 'stale_fence']);
+  const renewRefusal = await sendWithLease<ErrorBody>(server, laptopClaim, 'renew');
+  assert.deepEqual([renewRefusal.status, renewRefusal.body.code], [409, 'stale_fence']);
   await eventually(
     'the viewer to have no control',
     () => viewer.last('control')?.who !== 'you' || viewer.closeInfo !== undefined,

@@ -13,14 +13,14 @@ const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 const neighbour = await server.createSession({ keepAlive: true });
 const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-const neighbourPage = await neighbourClient.attachToPage();
+const neighbourChannel = await neighbourClient.attachToPage();
 const { pid } = server;
 
 /** Asserts that the same server process answers and that another session is not affected. */
 async function assertUnharmed(what: string): Promise<void> {
   assert.equal((await server.api('GET', '/healthz')).status, 200, what);
   assert.equal(server.pid, pid);
-  assert.equal(await neighbourClient.evaluate('6 * 7', neighbourPage), 42, what);
+  assert.equal(await neighbourClient.evaluate('6 * 7', neighbourChannel), 42, what);
 }
 
 async function open(): Promise<{ session: CreatedSession; client: CdpClient; page: string }> {

@@ -38,8 +38,8 @@ const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 test('the server process and another session keep running when a page produces malformed values', async () => {
   const neighbour = await server.createSession({ keepAlive: true });
   const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-  const neighbourPage = await neighbourClient.attachToPage();
-  await neighbourClient.evaluate('void (globalThis.kept = 42)', neighbourPage);
+  const neighbourChannel = await neighbourClient.attachToPage();
+  await neighbourClient.evaluate('void (globalThis.kept = 42)', neighbourChannel);
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -49,15 +49,15 @@ test('the server process and another session keep running when a page produces m
   for (const [what, script] of Object.entries(LOG_SCRIPTS)) {
     await client.evaluate(script, page);
     await client.evaluate(`console.log(${JSON.stringify(`said: ${what}`)})`, page);
-    assert.equal(await neighbourClient.evaluate('kept', neighbourPage), 42, what);
+    assert.equal(await neighbourClient.evaluate('kept', neighbourChannel), 42, what);
   }
   for (const what of Object.keys(LOG_SCRIPTS))
     await eventually(`the entry after ${what} in the log`, () => isLogged(id, `said: ${what}`));
   assert.equal((await server.api('GET', '/healthz')).status, 200);
   assert.equal(server.pid, pid);
-  const har = await server.api('GET', `/v1/browsers/sessions/${id}/logs?format=har`);
-  assert.equal(har.status, 200);
-  assert.ok(JSON.parse(har.text).log.entries.length > 0);
+  const harResponse = await server.api('GET', `/v1/browsers/sessions/${id}/logs?format=har`);
+  assert.equal(harResponse.status, 200);
+  assert.ok(JSON.parse(harResponse.text).log.entries.length > 0);
 
   // After a restart the browsers send their console messages again.
   await server.restart();

@@ -48,14 +48,14 @@ test('an operation cannot open files, internal pages or addresses that sessions 
 
 test('no step or redirect can open files, internal pages or private addresses', async () => {
   const { key: stepsKey } = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
-  let calls = 0;
+  let callCount = 0;
   const goTo = (url: string) => {
-    calls += 1;
+    callCount += 1;
     const input = {
       url: `${pages.url}/page`,
       steps: [{ do: 'goto', url }, { do: 'content', as: 'html' }, { do: 'screenshot' }],
     };
-    return invoke(server, stepsKey, 'browser.steps', input, { headers: { 'idempotency-key': `go ${calls}` } });
+    return invoke(server, stepsKey, 'browser.steps', input, { headers: { 'idempotency-key': `go ${callCount}` } });
   };
   for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:http://127.0.0.1/']) {
     const { status, body, text } = await goTo(url);
@@ -129,10 +129,11 @@ async function createOtherKey(): Promise<{ key: string; applicationId: string }>
 }
 
 test('calls on hostile pages return a bounded output or fail, and do not delay other calls', async () => {
-  const huge = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' })).body;
-  assert.equal(huge.status, 'succeeded', JSON.stringify(huge.error));
-  assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);
-  assert.ok(Object(huge.output).title.length <= 300);
+  const linksInvocation = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' }))
+    .body;
+  assert.equal(linksInvocation.status, 'succeeded', JSON.stringify(linksInvocation.error));
+  assert.ok(Buffer.byteLength(Object(linksInvocation.output).content) <= 262_144);
+  assert.ok(Object(linksInvocation.output).title.length <= 300);
   const liar = { url: `${pages.url}/liar` };
   const textInvocation = (await invoke(server, key, 'browser.content', { ...liar, as: 'text' })).body;
   if (textInvocation.status === 'succeeded') assert.ok(Object(textInvocation.output).content.isWellFormed());
@@ -154,8 +155,18 @@ test('a call on a page that hangs after loading ends at the deadline, and later 
     const { body, text } = await invoke(server, key, operation, input, wait);
     assert.deepEqual([body.status, body.error?.code], ['failed', 'timeout'], text);
   }
-  const hung = await invoke(server, key, 'browser.content', { url: `${pages.url}/loop`, timeoutMs: 2_000 }, wait);
-  assert.deepEqual([hung.body.status, hung.body.error?.code], ['failed', 'timeout'], hung.text);
+  const timeoutResponse = await invoke(
+    server,
+    key,
+    'browser.content',
+    { url: `${pages.url}/loop`, timeoutMs: 2_000 },
+    wait,
+  );
+  assert.deepEqual(
+    [timeoutResponse.body.status, timeoutResponse.body.error?.code],
+    ['failed', 'timeout'],
+    timeoutResponse.text,
+  );
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/page` }, wait);
   assert.equal(body.status, 'succeeded', JSON.stringify(body.error));
 });

@@ -74,11 +74,11 @@ test('only the viewer in control sees the unmasked field, until control is given
     isMasked(person),
   );
   for (const viewer of all) await viewer.close();
-  const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
+  const pictureResponse = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { 'x-bb-api-key': server.key },
   });
-  assert.equal(picture.status, 200);
-  assert.equal(countMagentaPixels(Buffer.from(await picture.arrayBuffer())), 0);
+  assert.equal(pictureResponse.status, 200);
+  assert.equal(countMagentaPixels(Buffer.from(await pictureResponse.arrayBuffer())), 0);
   await browser.close();
   await server.release(id);
 });

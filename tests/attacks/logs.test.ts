@@ -117,7 +117,7 @@ function* filesUnder(folder: string): Generator<string> {
 test('the log of a page with a hundred thousand entries is limited, and the number of dropped entries is recorded', async () => {
   const neighbour = await server.createSession();
   const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-  const neighbourPage = await neighbourClient.attachToPage();
+  const neighbourChannel = await neighbourClient.attachToPage();
   const session = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -136,7 +136,8 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
     isOver = true;
   });
   over.catch(() => {}); // The promise is awaited below.
-  for (let count = 0; !isOver; count++) assert.equal(await neighbourClient.evaluate(`${count}`, neighbourPage), count);
+  for (let count = 0; !isOver; count++)
+    assert.equal(await neighbourClient.evaluate(`${count}`, neighbourChannel), count);
   await over;
   const hasApiRequest = (log: readonly SessionLog[]): boolean =>
     log.some(entry => JSON.stringify(paramsOf(entry)).includes('/api'));
@@ -204,7 +205,7 @@ test('no secret is stored in the log, the HAR file, the events or any other file
   await server.release(session.id).catch(() => {}); // The session may have ended with its last client.
   await server.waitUntilEnded(session.id);
 
-  const log = await server.api('GET', logPath(session.id));
+  const logResponse = await server.api('GET', logPath(session.id));
   for (const word of [
     '/login',
     '/api',
@@ -214,11 +215,11 @@ test('no secret is stored in the log, the HAR file, the events or any other file
     'Runtime.callFunctionOn',
     '[redacted]',
   ])
-    assert.ok(log.text.includes(word), `${word} is in the log`);
-  assertClean('the log', log.text);
-  const har = await server.api('GET', `${logPath(session.id)}?format=har`);
-  assertHar(JSON.parse(har.text));
-  assertClean('the HAR file', har.text);
+    assert.ok(logResponse.text.includes(word), `${word} is in the log`);
+  assertClean('the log', logResponse.text);
+  const harResponse = await server.api('GET', `${logPath(session.id)}?format=har`);
+  assertHar(JSON.parse(harResponse.text));
+  assertClean('the HAR file', harResponse.text);
   assertClean('the events', (await server.api('GET', `/v1/browsers/sessions/${session.id}/events`)).text);
   assertClean("the server's own log", server.log().join('\n'));
   await server.kill('SIGINT');

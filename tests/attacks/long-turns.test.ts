@@ -108,9 +108,9 @@ test('unread exports count towards the limit of their application, and other app
   assert.equal(refusal.status, 429, refusal.text.slice(0, 500));
   assert.equal(refusal.body.code, 'rate_limited');
   const key = await createOtherKey(server);
-  const own = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
-  const empty = await server.api('GET', statePath(own.body.id), { key });
-  assert.deepEqual(empty.body, { cookies: [], origins: [] });
+  const contextResponse = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
+  const stateResponse = await server.api('GET', statePath(contextResponse.body.id), { key });
+  assert.deepEqual(stateResponse.body, { cookies: [], origins: [] });
   for (const reply of unreadResponses) reply.destroy();
   await eventually(
     'the concurrent exports to end',

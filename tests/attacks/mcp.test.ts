@@ -44,12 +44,12 @@ const ownPath = `/v1/agent/applications/${server.applicationId}/mcp`;
 /** Returns an agent key of the application with these scopes. */
 async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: string }> {
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
-  const made = await server.api<{ id: string; key: string }>('POST', path, {
+  const issueKeyResponse = await server.api<{ id: string; key: string }>('POST', path, {
     key: await createOwnerToken(server),
     body: { name: scopes.join(' '), scopes },
   });
-  assert.equal(made.status, 201, made.text);
-  return made.body;
+  assert.equal(issueKeyResponse.status, 201, issueKeyResponse.text);
+  return issueKeyResponse.body;
 }
 
 test('a key can use only the endpoint of its own application, and other kinds of credentials are refused', async () => {
@@ -109,10 +109,10 @@ test('a page cannot send an arbitrarily long response or event to the threads th
   await evaluate("() => { JSON.stringify = () => ''; }");
   const { isError, text } = await evaluate(long);
   assert.ok(isError, text.slice(0, 500));
-  const logged = await evaluate("() => { console.log('\\u4e00'.repeat(10_000_000)); return 'logged'; }");
-  assert.ok(!logged.isError, logged.text.slice(0, 500));
-  const messages = await call('browser_console_messages', { sessionId });
-  assert.doesNotMatch(messages.text, /\u4e00/);
+  const logResponse = await evaluate("() => { console.log('\\u4e00'.repeat(10_000_000)); return 'logged'; }");
+  assert.ok(!logResponse.isError, logResponse.text.slice(0, 500));
+  const messagesResponse = await call('browser_console_messages', { sessionId });
+  assert.doesNotMatch(messagesResponse.text, /\u4e00/);
   await call('browser_close', { sessionId });
   await close();
 });
@@ -126,8 +126,8 @@ test('a tool call can use a session of another key only if the call contains the
   const { isError, text } = await second.call('browser_navigate', { url: `${pages.url}/` });
   assert.ok(isError);
   assert.match(text, /No browser is open/);
-  const named = await second.call('browser_navigate', { sessionId, url: `${pages.url}/` });
-  assert.ok(!named.isError, named.text);
+  const namedSessionResponse = await second.call('browser_navigate', { sessionId, url: `${pages.url}/` });
+  assert.ok(!namedSessionResponse.isError, namedSessionResponse.text);
   await first.call('browser_close', { sessionId });
   await Promise.all([first.close(), second.close()]);
 });
@@ -213,14 +213,14 @@ test('URLs of files, internal browser pages and this machine are refused by the 
 
 test('a page that hangs delays only its own session', async () => {
   const { call, close } = await connectAgent();
-  const hung = await call('browser_open', { url: `${pages.url}/busy` });
+  const busyPageResponse = await call('browser_open', { url: `${pages.url}/busy` });
   const calm = await call('browser_open', { url: `${pages.url}/` });
-  const [, ref = ''] = /"Hang" \[ref=(\w+)\]/.exec(hung.text) ?? [];
-  const hanging = call('browser_click', { sessionId: hung.sessionId, ref });
+  const [, ref = ''] = /"Hang" \[ref=(\w+)\]/.exec(busyPageResponse.text) ?? [];
+  const hanging = call('browser_click', { sessionId: busyPageResponse.sessionId, ref });
   assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
   assert.ok((await hanging).isError);
   assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
-  await Promise.all([hung, calm].map(({ sessionId }) => call('browser_close', { sessionId })));
+  await Promise.all([busyPageResponse, calm].map(({ sessionId }) => call('browser_close', { sessionId })));
   await close();
 });
 
@@ -234,12 +234,15 @@ test('a page with a thousand dialogs and a page with five thousand elements get 
     /A dialog is open \(alert\): "1"/,
   );
   await call('browser_close', { sessionId });
-  const wide = await call('browser_open', { url: `${pages.url}/wide` });
-  assert.ok(wide.text.length < 210_000, `${wide.text.length}`);
-  assert.match(wide.text, /The snapshot does not show the whole page/);
-  const namesResponse = await call('browser_navigate', { sessionId: wide.sessionId, url: `${pages.url}/names` });
+  const widePageResponse = await call('browser_open', { url: `${pages.url}/wide` });
+  assert.ok(widePageResponse.text.length < 210_000, `${widePageResponse.text.length}`);
+  assert.match(widePageResponse.text, /The snapshot does not show the whole page/);
+  const namesResponse = await call('browser_navigate', {
+    sessionId: widePageResponse.sessionId,
+    url: `${pages.url}/names`,
+  });
   assert.ok(namesResponse.text.isWellFormed() && namesResponse.text.length < 5000);
-  await call('browser_close', { sessionId: wide.sessionId });
+  await call('browser_close', { sessionId: widePageResponse.sessionId });
   await close();
 });
 
@@ -254,8 +257,8 @@ test('messages that are not JSON-RPC, batches and unknown methods are refused, a
     null,
   ])
     assert.equal((await post(ownPath, server.key, body)).status, 400, JSON.stringify(body).slice(0, 50));
-  const unknown = await post(ownPath, server.key, { jsonrpc: '2.0', id: 1, method: 'admin/shutdown' });
-  assert.match(unknown.text, /-32601|not found/i);
+  const unknownMethodResponse = await post(ownPath, server.key, { jsonrpc: '2.0', id: 1, method: 'admin/shutdown' });
+  assert.match(unknownMethodResponse.text, /-32601|not found/i);
   assert.match((await post(ownPath, server.key)).text, /browser_open/);
 });
 

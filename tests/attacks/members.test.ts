@@ -170,15 +170,15 @@ test('an invitation is void once its sender is demoted or removed, and remains v
 test('a stolen invitation is refused for another account, and the attempt is recorded in the audit log', async () => {
   const invitation = await invite(server, ada, 'victim@example.com', 'admin');
   const refusal = await acceptInvitation(developer.person, invitation);
-  const unknown = await acceptInvitation(developer.person, {
+  const wrongSecretRefusal = await acceptInvitation(developer.person, {
     ...invitation,
     secret: `${invitation.secret.slice(0, -1)}_`,
   });
   assert.deepEqual(outcome(refusal), [404, 'not_found']);
-  assert.deepEqual([unknown.status, messageOf(unknown)], [404, messageOf(refusal)]);
+  assert.deepEqual([wrongSecretRefusal.status, messageOf(wrongSecretRefusal)], [404, messageOf(refusal)]);
   assert.ok(!refusal.text.includes('biv_') && !refusal.text.includes('victim'));
-  const audit = await ada.get<AuditPage>(`${APPLICATION}/audit?action=invitation.refused`);
-  const [entry] = audit.body.data;
+  const auditResponse = await ada.get<AuditPage>(`${APPLICATION}/audit?action=invitation.refused`);
+  const [entry] = auditResponse.body.data;
   assert.deepEqual([entry?.actor.id, entry?.outcome], [developer.accountId, 'refused']);
   assert.deepEqual([entry?.target?.id, entry?.details], [invitation.id, { reason: 'other_email' }]);
   // The link does not allow registration with another address either.

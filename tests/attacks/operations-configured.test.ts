@@ -121,9 +121,9 @@ test('inputs that are too expensive to validate are refused, without delaying an
   assert.equal(upstream.receivedRequests('/slow').length, 0);
 });
 
-test('a credential cannot be sent to another host by an operation, a template or a change of hosts', async () => {
-  const wrote = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
-  assert.equal(wrote.status, 201, wrote.text);
+test('an operation for another host is refused, and so is a call after the hosts of its credential have changed; neither sends the credential', async () => {
+  const writeResponse = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
+  assert.equal(writeResponse.status, 201, writeResponse.text);
   const otherUpstream = await openUpstream();
   for (const url of [
     `${otherUpstream.url}/x`,
@@ -178,8 +178,8 @@ test('an output that looks like a stored file is not treated as a file, and does
     upstream.respondTo('/orders/file/', (_, response) => sendJson(response, 200, { artifact }));
     const { body, text } = await call('shop.call', 'file');
     assert.deepEqual([body.status, body.output], ['succeeded', { artifact }], text);
-    const read = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
-    assert.deepEqual(read.body.output, { artifact });
+    const readResponse = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
+    assert.deepEqual(readResponse.body.output, { artifact });
     assert.equal(await readStoredBytes(), bytesBefore, `size ${size}`);
   }
 });
@@ -221,9 +221,9 @@ test('a secret that the service echoes is masked in the response', async () => {
   upstream.respondTo('/orders/basic/', ({ headers }, response) =>
     sendJson(response, 200, { got: headers.authorization, state: 'x' }),
   );
-  const done = await call('shop.read', 'basic');
+  const callResponse = await call('shop.read', 'basic');
   assert.equal(upstream.receivedRequests('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basic}`);
-  assert.ok(!done.text.includes(basic), done.text);
+  assert.ok(!callResponse.text.includes(basic), callResponse.text);
 });
 
 test('a slow or endless response ends at the time limit, and a compressed response is not unpacked', async () => {
@@ -242,8 +242,12 @@ test('a slow or endless response ends at the time limit, and a compressed respon
         .writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
         .end(Buffer.alloc(1000)),
   );
-  const bomb = await call('shop.read', 'bomb');
-  assert.deepEqual([bomb.body.status, bomb.body.error?.code], ['failed', 'upstream_failed'], bomb.text);
+  const bombResponse = await call('shop.read', 'bomb');
+  assert.deepEqual(
+    [bombResponse.body.status, bombResponse.body.error?.code],
+    ['failed', 'upstream_failed'],
+    bombResponse.text,
+  );
   assert.equal(upstream.receivedRequests('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
 });
 

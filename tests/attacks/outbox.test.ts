@@ -28,16 +28,16 @@ test('only the first account can read the outbox, and only after a recent step-u
   assert.equal((await ada.get<CurrentAccount>('/v1/account')).body.isOperator, true);
 
   await server.advance(STEP_UP_ENDS_MS);
-  const stale = await readMailsAs(ada);
-  assert.equal(stale.status, 401);
-  assert.ok(!stale.text.includes('late@example.com'));
+  const stepUpRefusal = await readMailsAs(ada);
+  assert.equal(stepUpRefusal.status, 401);
+  assert.ok(!stepUpRefusal.text.includes('late@example.com'));
 
   await stepUp(ada);
-  const read = await readMailsAs(ada);
-  assert.equal(read.status, 200);
-  assert.equal(read.headers['cache-control'], 'no-store');
-  assert.equal(read.body.hasMailServer, false);
-  const mail = read.body.data.find(({ to }) => to === 'late@example.com');
+  const mailsResponse = await readMailsAs(ada);
+  assert.equal(mailsResponse.status, 200);
+  assert.equal(mailsResponse.headers['cache-control'], 'no-store');
+  assert.equal(mailsResponse.body.hasMailServer, false);
+  const mail = mailsResponse.body.data.find(({ to }) => to === 'late@example.com');
   assert.match(mail?.text ?? '', /\/console\/invitation#biv_/);
   assert.equal(mail?.sentAt, undefined);
 });

@@ -108,8 +108,8 @@ const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>
   '/v1/applications/{appId}/credentials/{': async () => {
     const name = `shop-${++resourceCount}`;
     assert.equal((await owner.writeCredential(name, CREDENTIAL)).status, 201);
-    const rotated = await owner.writeCredential(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
-    assert.equal(rotated.status, 200, rotated.text);
+    const rotateResponse = await owner.writeCredential(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
+    assert.equal(rotateResponse.status, 200, rotateResponse.text);
     return { id: name };
   },
   '/v1/applications/{appId}/webhooks/{': async id => {

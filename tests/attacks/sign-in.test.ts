@@ -35,8 +35,11 @@ for (const [what, headers] of [
 ] as const)
   test(`a request from ${what} can neither use the cookie nor sign in`, async () => {
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
-    const written = await ada.send('POST', path, '{"name":"evil"}', { 'content-type': 'application/json', ...headers });
-    assert.ok([403, 415].includes(written.status), written.text);
+    const writeRefusal = await ada.send('POST', path, '{"name":"evil"}', {
+      'content-type': 'application/json',
+      ...headers,
+    });
+    assert.ok([403, 415].includes(writeRefusal.status), writeRefusal.text);
     const login = { email: EMAIL, password: PASSWORD };
     const signInResponse = await new Person(server).send('POST', '/v1/sign-in/password', JSON.stringify(login), {
       ...{ 'content-type': 'application/json', ...headers },
@@ -47,8 +50,11 @@ for (const [what, headers] of [
   });
 
 test('a write request with the cookie but without an Origin header is refused', async () => {
-  const sent = await server.api('POST', '/v1/account/sign-out', { key: null, headers: { cookie: ada.cookie ?? '' } });
-  assert.deepEqual([sent.status, codeOf(sent)], [403, 'cross_site_request']);
+  const refusal = await server.api('POST', '/v1/account/sign-out', {
+    key: null,
+    headers: { cookie: ada.cookie ?? '' },
+  });
+  assert.deepEqual([refusal.status, codeOf(refusal)], [403, 'cross_site_request']);
 });
 
 test('the cookie does not work as a bearer credential, and tokens cannot use operations for signed-in persons', async () => {

@@ -212,13 +212,17 @@ test('results, pictures and errors of a call that types credentials do not conta
   const printedText = pdfText(pdf);
   assert.ok(printedText.includes('stuck'), 'the text of the PDF file can be read');
   keep('the text of the PDF file', printedText);
-  const failedCall = await runSteps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
+  const failedCallResponse = await runSteps([fill('#password', 'password'), { do: 'click', selector: '#stuck' }], {
     timeoutMs: 5_000,
   });
-  assert.deepEqual([failedCall.body.status, failedCall.body.error?.code], ['failed', 'timeout'], failedCall.text);
-  assert.match(failedCall.text, /\*\*\*/, 'the error shows the element');
-  sessions.push(failedCall.body.sessionId ?? '');
-  keep('the answer of a failed call', failedCall.text);
+  assert.deepEqual(
+    [failedCallResponse.body.status, failedCallResponse.body.error?.code],
+    ['failed', 'timeout'],
+    failedCallResponse.text,
+  );
+  assert.match(failedCallResponse.text, /\*\*\*/, 'the error shows the element');
+  sessions.push(failedCallResponse.body.sessionId ?? '');
+  keep('the answer of a failed call', failedCallResponse.text);
 });
 
 test('neither a viewer nor another window at the same address can see the text while the service types it', async () => {
@@ -237,8 +241,8 @@ test('neither a viewer nor another window at the same address can see the text w
   const { body } = await eventually('the session', read, ({ body: { sessionId } }) => sessionId !== undefined);
   const id = body.sessionId ?? assert.fail(text);
   sessions.push(id);
-  const debug = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
-  const viewer = await LiveViewer.open(debug.body.debuggerUrl);
+  const debugResponse = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
+  const viewer = await LiveViewer.open(debugResponse.body.debuggerUrl);
   await eventually('a picture', () => viewer.frameCount > 0 && viewer.page !== '');
   toOpen.resolve();
   const opener = viewer.page;
@@ -281,13 +285,13 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
       ({ status }) => status !== 'RUNNING',
     );
     const read = (path: string) => server.api('GET', `/v1/browsers/sessions/${id}${path}`);
-    const logs = await eventually(
+    const logsResponse = await eventually(
       'the log',
       () => read('/logs'),
       ({ text }) => text.includes('Runtime.consoleAPICalled'),
     );
-    assert.match(logs.text, /\*\*\*/);
-    keep('logs', logs.text);
+    assert.match(logsResponse.text, /\*\*\*/);
+    keep('logs', logsResponse.text);
     for (const path of ['', '/logs?format=har', '/events']) keep(path, (await read(path)).text);
   }
   const listPaths = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessions[0]}`];

@@ -208,8 +208,10 @@ test('a session into which credentials are typed refuses clients, viewers, tools
     const refusal = await expectUpgradeRefusal(url);
     assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
   }
-  const version = await fetch(session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'));
-  assert.notEqual(version.status, 200);
+  const versionResponse = await fetch(
+    session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'),
+  );
+  assert.notEqual(versionResponse.status, 200);
   const otherResponse = await invoke(server, key, 'browser.content', { sessionId: id });
   assert.deepEqual([otherResponse.status, otherResponse.body.code], [403, 'permission_denied'], otherResponse.text);
   const handoffRequest = { key, body: { sessionId: id, instructions: 'Help me', record: 'keep' } };
@@ -223,12 +225,15 @@ test('a session into which credentials are typed refuses clients, viewers, tools
   assert.equal(live.wsUrl, undefined);
   for (const [name, more] of Object.entries(TOOLS)) {
     const params = { name, arguments: { sessionId: id, ...more } };
-    const tool = await server.api('POST', agentPath(server, 'mcp'), {
+    const toolResponse = await server.api('POST', agentPath(server, 'mcp'), {
       ...{ key, headers: { accept: 'application/json, text/event-stream' } },
       body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
     });
-    assert.match(tool.text, /"isError":true/, `${name}: ${tool.text}`);
-    assert.ok(!tool.text.includes(PASSWORD) && !tool.text.includes('"image"'), `${name}: ${tool.text}`);
+    assert.match(toolResponse.text, /"isError":true/, `${name}: ${toolResponse.text}`);
+    assert.ok(
+      !toolResponse.text.includes(PASSWORD) && !toolResponse.text.includes('"image"'),
+      `${name}: ${toolResponse.text}`,
+    );
   }
   const mine = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
   const { id: own } = await server.createSession({ keepAlive: true });

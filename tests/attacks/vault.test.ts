@@ -23,8 +23,11 @@ async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly
 async function aContext(key: string, value: string): Promise<string> {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {}, key });
   const state = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value }] }] };
-  const made = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, { body: state, key });
-  assert.equal(made.status, 200, made.text);
+  const stateResponse = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, {
+    body: state,
+    key,
+  });
+  assert.equal(stateResponse.status, 200, stateResponse.text);
   return body.id;
 }
 

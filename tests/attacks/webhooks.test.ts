@@ -90,12 +90,15 @@ test('endpoints that never respond do not delay the endpoint of another applicat
     await sendTestEvent(server, token, id);
   }
   await receiver.waitForCount('/slow', 8);
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
-  const path = `/v1/applications/${made.body.id}/webhooks`;
-  const quickWebhook = await server.api<Webhook>('POST', path, {
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  const path = `/v1/applications/${applicationResponse.body.id}/webhooks`;
+  const webhookResponse = await server.api<Webhook>('POST', path, {
     ...{ key: token, body: { name: 'quick', url: receiver.url('/quick') } },
   });
-  await server.api('POST', `${path}/${quickWebhook.body.id}/test`, { key: token });
+  await server.api('POST', `${path}/${webhookResponse.body.id}/test`, { key: token });
   await receiver.waitForCount('/quick', 1);
   assert.equal(
     receiver.receivedAt('/slow').length,
@@ -128,8 +131,11 @@ test('only the status of a response that is endless or compressed is used', asyn
 test('a webhook of another application is not found, and neither are its deliveries', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/own') });
   const sent = await sendTestEvent(server, token, webhook.id);
-  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Foreign' } });
-  const at = (rest: string) => `/v1/applications/${made.body.id}/webhooks/${webhook.id}${rest}`;
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Foreign' },
+  });
+  const at = (rest: string) => `/v1/applications/${applicationResponse.body.id}/webhooks/${webhook.id}${rest}`;
   const requests: ReadonlyArray<readonly [method: string, rest: string, body?: object]> = [
     ['GET', ''],
     ['PATCH', '', { status: 'disabled' }],

@@ -62,8 +62,8 @@ describe('the outbox', () => {
   };
   const stage = async (bytes: Buffer): Promise<string> => (await staging.write(Readable.from([bytes]))).name;
   const read = async (outbox: Outbox, key: ArtifactKey): Promise<Buffer | undefined> => {
-    const opened = await outbox.open(app, key);
-    return opened && buffer(opened.body);
+    const openedArtifact = await outbox.open(app, key);
+    return openedArtifact && buffer(openedArtifact.body);
   };
   /** Runs the task of the outbox repeatedly, as the server does, until no staged file remains. */
   const emptyOutbox = (outbox: Outbox): Promise<unknown> =>

@@ -288,26 +288,24 @@ export function describeSlots(form: Form): void {
       });
 
     if (form === 'root')
-      test('cpu.idle is set for a box that keeps the CPU busy, and cleared when the load falls', async () => {
-        const box = await startGuest(slots);
-        const [idle] = cgroupsOf(dataDir)
-          .map(folder => join(folder, box.session, 'cpu.idle'))
+      test('cpu.idle is set for a box that keeps the CPU busy beside a calm box, and cleared when the load falls', async () => {
+        const [calmBox, busyBox] = [await startGuest(slots), await startGuest(slots)];
+        const [idleFile] = cgroupsOf(dataDir)
+          .map(folder => join(folder, busyBox.session, 'cpu.idle'))
           .filter(existsSync);
-        assert.ok(idle);
+        assert.ok(idleFile);
         const waitForCpuIdle = (value: string) =>
           pollUntil(
             SCHEDULED_WITHIN_MS,
             `cpu.idle to be ${value}`,
-            () => readFileSync(idle, 'utf8') === `${value}\n` || undefined,
+            () => readFileSync(idleFile, 'utf8') === `${value}\n` || undefined,
           );
-        sendWithoutReply(
-          box,
-          'memory.busy = true; while (memory.busy) { const end = Date.now() + 50; while (Date.now() < end); await new Promise(setImmediate); }',
-        );
+        sendWithoutReply(calmBox, workScript(5, 50));
+        sendWithoutReply(busyBox, workScript(50, 0));
         await waitForCpuIdle('1');
-        sendWithoutReply(box, 'memory.busy = false');
+        sendWithoutReply(busyBox, 'memory.busy = false');
         await waitForCpuIdle('0');
-        await assertLeavesNothing(box);
+        for (const box of [calmBox, busyBox]) await assertLeavesNothing(box);
       });
 
     if (jailed)
@@ -689,6 +687,15 @@ async function firstLine(child: ChildProcess): Promise<string> {
 }
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------
+
+/** Uses the processor, and pauses, in turns, until `memory.busy` is false. */
+const workScript = (workMs: number, pauseMs: number): string => `
+  memory.busy = true;
+  while (memory.busy) {
+    const end = Date.now() + ${workMs};
+    while (Date.now() < end);
+    await new Promise(resolve => setTimeout(resolve, ${pauseMs}));
+  }`;
 
 const connectScript = (host: string, port: number): string => `
   const socket = require('net').connect({ host: '${host}', port: ${port} });

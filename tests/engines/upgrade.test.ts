@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => scope.close());
 
-const hashOf = (text: string): Buffer => recognize(text)?.hash ?? assert.fail(`${text} is not recognised`);
+const hashOf = (text: string): Buffer => recognize(text)?.hash ?? assert.fail(`${text} is not recognized`);
 
 test('after an upgrade, the account of the first start owns both applications, and nobody can sign in', async () => {
   const account = await store.accounts.first();

@@ -189,8 +189,8 @@ class Churn {
   }
 
   /**
-   * Ends the session by disconnecting its client, by release or by the kill, and asserts that the end reason is an
-   * expected one.
+   * Releases the session if nothing else ends it, waits until it has ended, and asserts that the end reason is an
+   * expected one. A kill, or the disconnection of its client, may have ended it already.
    */
   async #end(
     cycle: Cycle,
@@ -202,8 +202,8 @@ class Churn {
     const fatal = actualKill !== undefined && actualKill !== 'renderer';
     if (!fatal) await this.#retryAfterKill(() => this.#assertResponsive(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#retryAfterKill(() => this.#release(session));
-    const seen = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, END_WITHIN_MS));
-    const end = `${seen.status} ${seen.endReason}`;
+    const endedSession = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, END_WITHIN_MS));
+    const end = `${endedSession.status} ${endedSession.endReason}`;
     const expectedEnds = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
       // A client that had finished may have disconnected before the kill.

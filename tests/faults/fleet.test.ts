@@ -169,8 +169,8 @@ async function assertCharged(): Promise<void> {
 }
 
 async function assertNothingRuns(): Promise<void> {
-  const open = await three.api<Session[]>('GET', `${SESSIONS}?status=RUNNING,PENDING`);
-  assert.deepEqual(open.body, []);
+  const openSessionsResponse = await three.api<Session[]>('GET', `${SESSIONS}?status=RUNNING,PENDING`);
+  assert.deepEqual(openSessionsResponse.body, []);
 }
 
 test('when a host with ten sessions is killed and another host is cut off from the database, both hosts are lost, and recordings, slots and credit stay usable', async t => {

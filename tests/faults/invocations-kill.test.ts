@@ -65,10 +65,10 @@ test('if the server is killed soon after a call was sent, the call is one invoca
     const pendingInvoke = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
     await sleep(afterMs);
     await server.restart();
-    const first = await pendingInvoke;
+    const firstResponse = await pendingInvoke;
     const repeatedResponse = await invoke(server, key, 'browser.content', input, { headers });
     assert.ok(repeatedResponse.status === 200 || repeatedResponse.status === 202, repeatedResponse.text);
-    if (first && first.status < 300) assert.equal(repeatedResponse.body.id, first.body.id);
+    if (firstResponse && firstResponse.status < 300) assert.equal(repeatedResponse.body.id, firstResponse.body.id);
     const endedInvocation = await waitForInvocationEnd(repeatedResponse.body.id);
     assert.equal(endedInvocation.status, 'succeeded', JSON.stringify(endedInvocation.error));
     await assertReceipt(endedInvocation);

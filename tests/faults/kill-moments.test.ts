@@ -32,7 +32,7 @@ await liftLimits(server);
 const token = await createOwnerToken(server);
 
 afterEach(async () => {
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await releaseAll(server);
   await assertAgrees(server, 0, WARM);
 });
@@ -57,7 +57,7 @@ const call = (headers?: Record<string, string>): Caller => {
 };
 
 /**
- * Waits until all browsers are warm and running, because a later call of `setBehaviour` (harness/moody-chromium.ts)
+ * Waits until all browsers are warm and running, because a later call of `setBehavior` (harness/moody-chromium.ts)
  * could affect a browser that is still starting.
  */
 async function waitUntilAllWarm(): Promise<void> {
@@ -111,10 +111,10 @@ test('the next server adopts sessions if the server is killed while some browser
 
 test('no open row, process or file of a session remains if the server is killed while a warm browser is starting', async () => {
   await waitUntilAllWarm();
-  chromium.setBehaviour('slow');
+  chromium.setBehavior('slow');
   await server.createSession({ keepAlive: true });
   await eventually('a further browser to be starting', () => boxesOf(server.dataDir).length === WARM + 1);
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   assert.equal((await restartAndAssertAgreement()).length, 1);
 });
 
@@ -136,7 +136,7 @@ for (const afterMs of [6, 25])
 
 test('a repeated create returns the first session if the server was killed while its browser was hanging', async () => {
   await waitUntilAllWarm();
-  chromium.setBehaviour('hangs');
+  chromium.setBehavior('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
   const openRows = await eventually(
     'a warm browser for one caller and a pending session for the other',
@@ -145,7 +145,7 @@ test('a repeated create returns the first session if the server was killed while
   );
   const pendingIds = new Set(openRows.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));
   await server.kill('SIGKILL');
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await server.start();
   await assertAgrees(server, (await assertOpenSessionsRespond(server)).length, WARM);
   for (const caller of callers) {

@@ -55,7 +55,7 @@ test('when the server is killed under load, running sessions continue with their
     await startIdleClient(abandonedSession),
     await startIdleClient(returningSession),
   ];
-  chromium.setBehaviour('hangs');
+  chromium.setBehavior('hangs');
   const lostCreate = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
   const [startingSession] = await eventually(
     'a session to be starting',
@@ -66,7 +66,7 @@ test('when the server is killed under load, running sessions continue with their
   await server.kill('SIGKILL');
   await withTimeLimit('every client to be disconnected', Promise.all(busyClients.map(({ ended }) => ended)));
   await lostCreate;
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   await eventually('the short session to be overdue', () => server.now() > new Date(shortSession.expiresAt));
   const killedAtMs = server.now().getTime();
   await server.start();

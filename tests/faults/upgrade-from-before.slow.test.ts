@@ -93,8 +93,8 @@ test('hosts of two versions work side by side, and sessions keep running when th
       const client = await CdpClient.connect(addressAt(host, connectUrl));
       await client.evaluate('globalThis.kept = 7', await client.attachToPage());
       await client.close();
-      const debug = await host.api('GET', `/v1/browsers/sessions/${id}/debug`);
-      assert.equal(debug.status, 200, debug.text);
+      const debugResponse = await host.api('GET', `/v1/browsers/sessions/${id}/debug`);
+      assert.equal(debugResponse.status, 200, debugResponse.text);
     }
 
   assert.equal(await older.kill('SIGTERM'), 0);

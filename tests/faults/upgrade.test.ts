@@ -36,7 +36,7 @@ beforeEach(async () => {
   isRunning = true;
 });
 afterEach(async () => {
-  chromium.setBehaviour('well');
+  chromium.setBehavior('well');
   if (isRunning) await releaseAll(server);
 });
 
@@ -117,7 +117,7 @@ test('the session of every create that succeeds during a SIGTERM exists after th
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`after ${signal}, the server does not wait for a browser that hangs, and no process or file of its session remains`, async () => {
-    chromium.setBehaviour('hangs');
+    chromium.setBehavior('hangs');
     const pendingCreate = server.api('POST', '/v1/browsers/sessions', { body: {} });
     pendingCreate.catch(() => {}); // tested below
     const [row] = await eventually(

@@ -16,7 +16,7 @@ export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
-  setBehaviour(behaviour: 'well' | 'slow' | 'hangs' | 'fails'): void;
+  setBehavior(behavior: 'well' | 'slow' | 'hangs' | 'fails'): void;
   /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;
   /** Replaces the program as a package manager does: writes a new file and renames it. */
@@ -28,10 +28,10 @@ export async function createFaultyChromium(): Promise<FaultyChromium> {
   after(() => rmSync(folder, { recursive: true }));
   await chmod(folder, 0o755);
   for (const tool of ['dash', 'sleep']) copyFileSync(`/bin/${tool}`, join(folder, tool));
-  const behaviourFile = join(folder, 'mood');
+  const behaviorFile = join(folder, 'mood');
   const script = [
     `#!${folder}/dash`,
-    `read -r mood < ${behaviourFile}`,
+    `read -r mood < ${behaviorFile}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
     `[ "$mood" = slow ] && ${folder}/sleep ${SLOW_SECONDS}`,
     `[ "$mood" = fails ] && { echo 'this start of Chromium fails on purpose' >&2; exit 1; }`,
@@ -45,13 +45,13 @@ export async function createFaultyChromium(): Promise<FaultyChromium> {
   };
   install();
   // Writes a new file and renames it, because a concurrent start must not find an empty file.
-  const writeBehaviour = (word: string): void => {
-    writeFileSync(`${behaviourFile}.new`, `${word}\n`);
-    renameSync(`${behaviourFile}.new`, behaviourFile);
+  const writeBehavior = (word: string): void => {
+    writeFileSync(`${behaviorFile}.new`, `${word}\n`);
+    renameSync(`${behaviorFile}.new`, behaviorFile);
   };
-  writeBehaviour('well');
+  writeBehavior('well');
   const isStarting = (): boolean => readdirSync('/proc').some(name => commandOf(name).startsWith(`${folder}/sleep`));
-  return { path, setBehaviour: writeBehaviour, isStarting, upgrade: install };
+  return { path, setBehavior: writeBehavior, isStarting, upgrade: install };
 }
 
 function commandOf(pid: string): string {

@@ -199,7 +199,7 @@ function AddPasskeyDialog({
     <FormDialog title="Add a passkey" action="Add" work={work} close={close}>
       <TextField
         label="Name"
-        hint="Helps you recognise the passkey, for example the name of the device."
+        hint="Helps you recognize the passkey, for example the name of the device."
         value={name}
         onChange={event => setName(event.target.value)}
         required

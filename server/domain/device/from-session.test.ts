@@ -7,7 +7,7 @@ const isFromSession = createIsFromSession({
   isThisMachine: address => address === '203.0.113.7',
 });
 
-test('recognises a connection from an egress proxy by its address and port', () => {
+test('recognizes a connection from an egress proxy by its address and port', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '127.0.0.1' }));
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '198.51.100.1' }), 'whatever it reports');
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 40_001, client: '127.0.0.1' }));

@@ -37,10 +37,10 @@ export class Downloads {
   }
 
   async list(caller: AgentCaller, query: DownloadsQuery): Promise<DownloadPage> {
-    const session = await this.#session(caller, query.sessionId);
+    const ownSessionId = await this.#requireSessionId(caller, query.sessionId);
     const { limit = LIMIT_DEFAULT, offset = 0 } = query;
     const filter = { ...filterOf(query), limit, offset };
-    const { downloads, total } = await this.#parts.rows.list(caller.applicationId, session, filter);
+    const { downloads, total } = await this.#parts.rows.list(caller.applicationId, ownSessionId, filter);
     return { downloads: await this.#viewsOf(caller.applicationId, downloads), total, limit, offset };
   }
 
@@ -79,9 +79,9 @@ export class Downloads {
 
   /** Returns all downloads of a session, oldest first. */
   async archive(caller: AgentCaller, sessionId: string): Promise<ServedFile[]> {
-    const session = await this.#session(caller, sessionId);
+    const ownSessionId = await this.#requireSessionId(caller, sessionId);
     const archiveFilter = { limit: ARCHIVE_FILES_MAX, offset: 0 };
-    const { downloads } = await this.#parts.rows.list(caller.applicationId, session, archiveFilter);
+    const { downloads } = await this.#parts.rows.list(caller.applicationId, ownSessionId, archiveFilter);
     return downloads.map(row => this.#servedFile(row));
   }
 
@@ -160,7 +160,7 @@ export class Downloads {
     return row;
   }
 
-  async #session(caller: AgentCaller, id: string): Promise<SessionId> {
+  async #requireSessionId(caller: AgentCaller, id: string): Promise<SessionId> {
     return (await requireSession(this.#parts.sessions, caller.applicationId, id)).id;
   }
 }

@@ -15,7 +15,7 @@ for (const [kind, prefix] of [
   ['developer_token', 'bdt'],
   ['human_session', 'bhs'],
 ] as const)
-  test(`a new ${kind} has the documented format, is recognised, and is masked when printed`, () => {
+  test(`a new ${kind} has the documented format, is recognized, and is masked when printed`, () => {
     const credential = mint(kind);
     const text = credential.text.reveal();
     assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));
@@ -29,7 +29,7 @@ test('new credentials are unique', () => {
   assert.equal(new Set(texts).size, texts.length);
 });
 
-test('does not recognise a credential with one mistyped character', () => {
+test('does not recognize a credential with one mistyped character', () => {
   const text = mint('agent_key').text.reveal();
   for (let at = 0; at < text.length; at += 1) {
     const other = text[at] === 'x' ? 'y' : 'x';
@@ -38,7 +38,7 @@ test('does not recognise a credential with one mistyped character', () => {
 });
 
 for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('personal_token').text.reveal()} `])
-  test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognize(text), undefined));
+  test(`does not recognize ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognize(text), undefined));
 
 const RANGE_CASES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', '203.0.113.9', true],
@@ -66,7 +66,7 @@ for (const text of [
 ])
   test(`${JSON.stringify(text)} is not a range`, () => assert.equal(parseRange(text), undefined));
 
-test('trims names and normalises them to NFC', () => {
+test('trims names and normalizes them to NFC', () => {
   assert.equal(cleanName('  Shop agent '), 'Shop agent');
   assert.equal(cleanName('e\u0301'), '\u00e9');
   assert.equal(cleanName('😀'.repeat(64)).length, 128);

@@ -39,7 +39,7 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
   page.close();
 });
 
-test('giving back control drops queued input, and whenInputSent resolves once the input in progress was sent', async () => {
+test('giving back control drops queued input, and whenInputSent resolves once the input in progress has been sent', async () => {
   const response = Promise.withResolvers<object>();
   const sentMethods: string[] = [];
   const target = {

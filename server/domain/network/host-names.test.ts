@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { normalizeHostName, normalizeHostNames } from './host-names.ts';
 
-test('normalises different spellings of a host name to one form', () => {
+test('normalizes different spellings of a host name to one form', () => {
   const nameBySpelling = {
     'Example.COM': 'example.com',
     'example.com.': 'example.com',

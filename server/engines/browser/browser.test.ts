@@ -39,7 +39,7 @@ test('opens a new observation on another channel after an observation could not 
   assert.deepEqual(scriptedBrowser.detachedChannels, [failed, second]);
 });
 
-test('ends a restriction of navigations that could not be opened completely', {
+test('restrictNavigations rejects and detaches its channel if a command fails during its setup', {
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { browser, scriptedBrowser } = await connect(context);

@@ -73,9 +73,10 @@ function expandedLength(pattern: string): number {
   return length * copies;
 }
 
-/** A pattern may match any part of a host. Case is ignored, because hosts are in lower case but patterns may not be. */
+/** Case is ignored, because host names are in lower case but patterns may not be. */
 const compile = (pattern: string): RE2JS => RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
 
+/** The pattern may match any part of a host name. */
 function matcherOf(pattern: string): HostMatcher {
   const compiledPattern = compile(pattern);
   return hostname => compiledPattern.matcher(hostname).find();

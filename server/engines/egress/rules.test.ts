@@ -43,7 +43,7 @@ const open = (text: string, port?: number): AddressRange => {
   };
 };
 
-/** Each row: first address, last address, rule. The rows contain every range and its neighbors. */
+/** Each row: first address, last address, rule. The rows contain every range and its neighbours. */
 const IPV4_RANGES: ReadonlyArray<readonly [string, string, string]> = [
   ['0.0.0.0', '0.0.0.0', 'unspecified'],
   ['0.0.0.1', '0.255.255.255', 'reserved'],

@@ -256,7 +256,7 @@ export class PageJournal {
     }
   }
 
-  /** Deletes the open segment if it has no frame. Opening a segment is tried again later. */
+  /** Deletes the open segment, which has no frame yet. A later frame opens a new segment. */
   async #abandon(): Promise<void> {
     this.#haltReason = 'broken';
     const emptySegment = this.#openSegment;

@@ -25,23 +25,23 @@ export const LAST_FIELDS = '__last';
 const WATCH_SCRIPT = `(all, secrets) => {
   const key = '__fields', last = '__last';
   if (Object.hasOwn(globalThis, key)) return globalThis[key](secrets);
-  const typed = 'input, textarea, select, [contenteditable]:not([contenteditable="false"])';
-  const wanted = all ? typed : 'input[type="password" i]';
+  const editableSelector = 'input, textarea, select, [contenteditable]:not([contenteditable="false"])';
+  const listedSelector = all ? editableSelector : 'input[type="password" i]';
   const once = new Set();
   const roots = new Set();
   const keep = element => { once.add(new WeakRef(element)); known.add(element); };
   const known = new WeakSet();
   const look = root => {
     if (!root.querySelectorAll) return;
-    if (root.matches?.(wanted) && !known.has(root)) keep(root);
-    for (const element of root.querySelectorAll(wanted)) if (!known.has(element)) keep(element);
+    if (root.matches?.(listedSelector) && !known.has(root)) keep(root);
+    for (const element of root.querySelectorAll(listedSelector)) if (!known.has(element)) keep(element);
     if (root.shadowRoot) watch(root.shadowRoot);
     for (const element of root.querySelectorAll('*')) if (element.shadowRoot) watch(element.shadowRoot);
   };
   const changed = records => {
     for (const { type, target, addedNodes, oldValue } of records) {
       if (type === 'childList') for (const node of addedNodes) look(node);
-      else if ((oldValue ?? '').toLowerCase() === 'password' || target.matches(wanted)) if (!known.has(target)) keep(target);
+      else if ((oldValue ?? '').toLowerCase() === 'password' || target.matches(listedSelector)) if (!known.has(target)) keep(target);
     }
   };
   const observer = new MutationObserver(changed);

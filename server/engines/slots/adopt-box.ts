@@ -35,7 +35,7 @@ export async function adoptBox(
     return undefined;
   });
   if (!egress) return undefined;
-  const { clock, log, limits } = host;
+  const { clock, log, limits, loads } = host;
   return new RunningBox({
     ...{
       session,
@@ -49,6 +49,8 @@ export async function adoptBox(
       releaseSlot,
       clock,
       log,
+      loads,
+      isWarm: false,
     },
     diskBytes: limits.diskBytes,
   });

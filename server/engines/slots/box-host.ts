@@ -5,6 +5,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import { BoxLoads } from './box-loads.ts';
 import type { Cgroups, Limits } from './cgroups.ts';
 import { listenerCommand } from './egress-listener.ts';
 import { helperChain } from './helper-chain.ts';
@@ -41,6 +42,7 @@ export class BoxHost {
   readonly clock: Clock;
   readonly log: Log;
   readonly sessionsDir: string;
+  readonly loads = new BoxLoads();
   readonly listener = listenerCommand();
   readonly links: LinkCommands;
   readonly openFilesMax = openFilesHardLimit();

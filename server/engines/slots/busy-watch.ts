@@ -1,38 +1,44 @@
-// Measures the processor use of a box. A busy box is scheduled as idle: it gets only the processor time that no other
-// box needs. A session that needs a millisecond now and then therefore does not wait for the busy box.
+// Measures the processor use of a box. While another session is calm, a busy box is scheduled as idle: it gets only the
+// processor time that no other box needs. A session that needs a millisecond now and then therefore does not wait for it.
 import { msToSharedTick } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { BoxLoad, BoxLoads } from './box-loads.ts';
 import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, and shorter than a delay that a person notices. */
 export const CHECK_EVERY_MS = 200;
-/**
- * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
- * animates stays below this number.
- */
-const BUSY_FROM = 0.6;
-/** A box that is scheduled as idle and uses less than this is scheduled normally again, so that it is not starved. */
-const BUSY_UNTIL = 0.3;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
+  /** The loads of all boxes of this process. */
+  readonly loads: BoxLoads;
+  /** Whether the box was started as a warm browser. */
+  readonly isWarm: boolean;
 }
 
 export class BusyWatch {
   readonly #options: BusyWatchOptions;
   readonly #stopController = new AbortController();
   readonly #runLoop: Promise<void>;
-  /** Undefined until the first check, because an adopted box may already be scheduled as idle. */
-  #isBusy: boolean | undefined;
+  readonly #load: BoxLoad;
+  /** Undefined until the first check, because a box may already be scheduled as idle. */
+  #isIdle: boolean | undefined;
 
   constructor(options: BusyWatchOptions) {
     this.#options = options;
+    this.#load = options.loads.open(options.isWarm);
     this.#runLoop = this.#run().catch(error => options.log.warn('box.schedule_failed', { reason: reason(error) }));
+  }
+
+  /** Call when a session claims the browser. */
+  claim(): void {
+    this.#load.claim();
   }
 
   async close(): Promise<void> {
     this.#stopController.abort();
+    this.#load.close();
     await this.#runLoop;
   }
 
@@ -52,8 +58,9 @@ export class BusyWatch {
   }
 
   #schedule(usedProcessors: number): void {
-    const isBusy = usedProcessors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
-    if (isBusy !== this.#isBusy) this.#options.cgroup.scheduleAsIdle(isBusy);
-    this.#isBusy = isBusy;
+    this.#load.add(usedProcessors);
+    const isIdle = this.#load.isBusy && this.#options.loads.hasCalm;
+    if (isIdle !== this.#isIdle) this.#options.cgroup.scheduleAsIdle(isIdle);
+    this.#isIdle = isIdle;
   }
 }

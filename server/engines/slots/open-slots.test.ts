@@ -48,7 +48,7 @@ test('the error after a failed setup of boxes contains the cause and the advice 
   );
 });
 
-test('a front starts even if no browser can run, and other hosts do not', async () => {
+test('if no browser can run, a front still starts, but any other host refuses to start', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-front-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const open = (mayLackBrowsers: boolean) =>

@@ -5,6 +5,7 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { Scope } from '../../kit/scope.ts';
+import type { BoxLoads } from './box-loads.ts';
 import type { BoxProcesses } from './box-processes.ts';
 import { BusyWatch } from './busy-watch.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -28,6 +29,10 @@ export interface RunningBoxOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: SessionFolder;
   readonly processes: BoxProcesses;
   readonly cgroup: Cgroup;
+  /** The loads of all boxes of this process. */
+  readonly loads: BoxLoads;
+  /** Whether the box was started as a warm browser. */
+  readonly isWarm: boolean;
   readonly egress: Server;
   readonly diskBytes: number;
   /** Absent for an adopted box. */
@@ -90,6 +95,7 @@ export class RunningBox implements Box {
 
   raisePriority(): void {
     this.#options.cgroup.setShare(1);
+    this.#busyWatch.claim();
   }
 
   stderrTail(): string {

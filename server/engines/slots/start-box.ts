@@ -67,6 +67,8 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
+  // A start takes all the processor time that it can get. The first check of BusyWatch would be too late.
+  if (host.loads.hasCalm) cgroup.scheduleAsIdle(true);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
   undoScope.defer(() => void loopbackListener?.close());
   const layout = layoutOf(
@@ -93,7 +95,7 @@ async function start(
     waitUntilRunning(child, processes, loopbackListener, gateOpened, eitherSignal),
   );
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
-  const { clock, log, limits } = host;
+  const { clock, log, limits, loads } = host;
   return new RunningBox({
     ...{
       session: request.session,
@@ -108,6 +110,8 @@ async function start(
       releaseSlot,
       clock,
       log,
+      loads,
+      isWarm: request.background === true,
     },
     diskBytes: limits.diskBytes,
   });

@@ -251,7 +251,7 @@ export class Forwarder implements Closeable {
       agent: isPersistent ? (isTls ? this.#https : this.#http) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
-    // Prevents an error from ending the process while no step is waiting. Each step has a listener of its own.
+    // Without a listener, an error would end the process. Functions that wait for this request add their own listeners.
     peerRequest.on('error', () => {});
     return peerRequest;
   }

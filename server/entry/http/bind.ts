@@ -454,7 +454,7 @@ function requestDetails(
       signal,
       ...applyPreferences(id, request, reply),
       ...(lineTicket ? { line: lineTicket } : {}),
-      ...(isResendable(id, request)
+      ...(needsResendDetection(id, request)
         ? { delivery: deliveryOf(request, repeats.digestOf(id, body), whenDelivered) }
         : {}),
     },
@@ -496,10 +496,10 @@ function applyPreferences(id: OperationId, { headers }: FastifyRequest, reply: F
 const RETRY_COUNT = 'x-stainless-retry-count';
 
 /**
- * Whether a client may resend the request. Official clients count their attempts in a header. A request with an
- * idempotency key is recognized by its key instead.
+ * Whether a resend of the request must be recognized by its digest. Official clients count their attempts in a header.
+ * A request with an idempotency key is recognized by its key instead.
  */
-const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
+const needsResendDetection = (id: OperationId, { headers }: FastifyRequest): boolean =>
   operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
 
 const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Number(headers[RETRY_COUNT]) >= 1;

@@ -10,7 +10,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
-import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
+import { normalizeCreate, type OfferedChoices } from './normalize-create.ts';
 import { admittedHeaders, releaseIdempotently } from './sessions.ts';
 
 export interface CompatParts {
@@ -37,7 +37,7 @@ export const compatHandlers = ({ sessions, applications, limits, offeredChoices 
   startSession: async ({ caller, body, warnings, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
     if (body.browserbaseSessionID !== undefined)
       return startedResponse((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
-    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offeredChoices, mount: 'compat' });
+    const request = normalizeCreate(body.browserbaseSessionCreateParams ?? {}, { ...offeredChoices, mount: 'compat' });
     // Warnings about Stagehand's own fields are left out, because these fields are not fields of a session.
     const createWarnings = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
     const createdSession = await sessions.create(

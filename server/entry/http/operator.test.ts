@@ -31,8 +31,8 @@ test('returns metrics as text, and responds with 500 if the metrics cannot be co
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(await response.text(), /^told_total 1$/m);
   const failing = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
-  const failed = await fetch(`${await startAndGetUrl({ metrics: failing })}/metrics`);
-  assert.deepEqual([failed.status, await failed.text()], [500, 'no database\n']);
+  const failureResponse = await fetch(`${await startAndGetUrl({ metrics: failing })}/metrics`);
+  assert.deepEqual([failureResponse.status, await failureResponse.text()], [500, 'no database\n']);
 });
 
 test('the error for an address in use names the setting', async () => {

@@ -88,8 +88,8 @@ test('closes a connection whose caller stops reading', async () => {
 test('refuses streamed responses above the limit until an open stream ends', async () => {
   const { sendUnread, url } = await open({ streams: 2 });
   const [one] = [await sendUnread('/stream'), await sendUnread('/stream')];
-  const refused = await fetch(`${url}/stream`);
-  assert.deepEqual([refused.status, await refused.text()], [429, 'rate_limited']);
+  const refusal = await fetch(`${url}/stream`);
+  assert.deepEqual([refusal.status, await refusal.text()], [429, 'rate_limited']);
   one?.destroy();
   await eventually('a place to be free', async () => (await fetch(`${url}/stream`)).status === 200);
 });

@@ -440,8 +440,8 @@ test('an error has the documented body, and the request id of the error is also 
 });
 
 test('keeps a well-formed request id from the caller, and replaces an invalid request id', async () => {
-  const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
-  assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
+  const validIdResponse = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
+  assert.equal(validIdResponse.headers.get('x-request-id'), 'trace-0001.a:b');
   for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
     assert.match(
       (await ask('GET', '/healthz', { headers: { 'x-request-id': id } })).headers.get('x-request-id') ?? '',
@@ -618,16 +618,16 @@ test('parses numbers in a query, and refuses invalid numbers', async () => {
 
 test('reports unknown fields in warnings, or refuses them if the caller requests strict handling', async () => {
   const body = { timeOut: 1, browserSettings: { viewprot: {} } };
-  const warned = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
+  const createResponse = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
   assert.deepEqual(
-    warned.body.warnings.map(({ code, path }) => [code, path]),
+    createResponse.body.warnings.map(({ code, path }) => [code, path]),
     [
       ['unknown_field', 'timeOut'],
       ['unknown_field', 'browserSettings.viewprot'],
     ],
   );
-  const updated = await ask('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { state: 1 } });
-  assert.deepEqual([updated.status, updated.body.warnings[0]?.path], [200, 'state']);
+  const updateResponse = await ask('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { state: 1 } });
+  assert.deepEqual([updateResponse.status, updateResponse.body.warnings[0]?.path], [200, 'state']);
   const strictResponse = await ask('POST', '/v1/browsers/sessions', {
     key: KEY,
     body,
@@ -701,8 +701,8 @@ for (const [error, status, shouldRetry, retryAfter] of RETRY_CASES)
       [answered, headers.get('x-should-retry'), headers.get('retry-after')],
       [status, shouldRetry, retryAfter],
     );
-    const read = await refusingServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
-    assert.equal(read.headers.get('x-should-retry'), null);
+    const readResponse = await refusingServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+    assert.equal(readResponse.headers.get('x-should-retry'), null);
   });
 
 test('aborts the signal of a request when the caller disconnects', async () => {
@@ -754,8 +754,11 @@ test('Stagehand can start and end a session, and other fields of its requests ar
   const { status, body: started } = await stagehandServer('POST', '/v1/sessions/start', { key: KEY, body });
   assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
   assert.equal(requests[0]?.keepAlive, true);
-  const taken = await stagehandServer('POST', '/v1/sessions/start', { key: KEY, body: { browserbaseSessionID: ID } });
-  assert.equal(taken.body.data.sessionId, ID);
+  const existingSessionResponse = await stagehandServer('POST', '/v1/sessions/start', {
+    key: KEY,
+    body: { browserbaseSessionID: ID },
+  });
+  assert.equal(existingSessionResponse.body.data.sessionId, ID);
   assert.deepEqual((await stagehandServer('POST', `/v1/sessions/${ID}/end`, { key: KEY })).body, { success: true });
   assert.equal(requests.length, 1);
 });
@@ -826,8 +829,11 @@ test('refuses a repeated release with a conflict on the native mount, and accept
   });
   const release = { key: KEY, body: { status: 'REQUEST_RELEASE' } };
   assert.equal((await endedSessionServer('POST', `/v1/browsers/sessions/${ID}`, release)).status, 409);
-  const again = await endedSessionServer('POST', `/v1/sessions/${ID}`, release);
-  assert.deepEqual([again.status, again.body.status, again.body.region], [200, 'COMPLETED', 'eu-central-1']);
+  const releaseResponse = await endedSessionServer('POST', `/v1/sessions/${ID}`, release);
+  assert.deepEqual(
+    [releaseResponse.status, releaseResponse.body.status, releaseResponse.body.region],
+    [200, 'COMPLETED', 'eu-central-1'],
+  );
   assert.equal(
     (await endedSessionServer('POST', `/v1/sessions/${ID}`, { key: KEY, body: { timeout: 900 } })).status,
     409,
@@ -940,15 +946,15 @@ test('each operation logs a line at its start and a line at its end, without sec
 // ---- the API reference ---------------------------------------------------------------------------------------------
 
 test('the OpenAPI document is the same at every address and lists every operation once', async () => {
-  const yaml = await ask('GET', '/openapi.yaml');
-  assert.equal((await ask('GET', '/docs/openapi.yaml')).text, yaml.text);
+  const yamlResponse = await ask('GET', '/openapi.yaml');
+  assert.equal((await ask('GET', '/docs/openapi.yaml')).text, yamlResponse.text);
   const { body } = await ask('GET', '/v1/browsers/openapi.json');
-  assert.deepEqual(parse(yaml.text), body);
+  assert.deepEqual(parse(yamlResponse.text), body);
   assert.equal(body.openapi, '3.1.0');
   const ids = Object.values(body.paths).flatMap(path => Object.values(Object(path)).map(it => Object(it).operationId));
   assert.equal(new Set(ids).size, ids.length);
   for (const id of OPERATION_IDS) assert.ok(ids.includes(id), id);
-  const references = [...yaml.text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name ?? '');
+  const references = [...yamlResponse.text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name ?? '');
   for (const name of references) assert.ok(name in body.components.schemas, name);
 });
 
@@ -960,8 +966,8 @@ test('responds with 404 and an explanation if the docs site has not been built',
 
 test('responds with 304 for an unchanged document', async () => {
   const { headers } = await ask('GET', '/openapi.yaml');
-  const again = await ask('GET', '/openapi.yaml', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
-  assert.deepEqual([again.status, again.text], [304, '']);
+  const secondResponse = await ask('GET', '/openapi.yaml', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
+  assert.deepEqual([secondResponse.status, secondResponse.text], [304, '']);
 });
 
 // ---- opening and closing -------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ import { logHandlers } from './logs.ts';
 import { mailHandlers, type OutboxMethods } from './mails.ts';
 import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberMethods, memberHandlers } from './members.ts';
-import type { OfferedChoices } from './normalise-create.ts';
+import type { OfferedChoices } from './normalize-create.ts';
 import { oauthFailure } from './oauth-failure.ts';
 import { refuseOtherMethods } from './other-methods.ts';
 import { recordingHandlers } from './recordings.ts';

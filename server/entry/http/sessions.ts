@@ -9,7 +9,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { HandlerInput, MountName } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
-import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
+import { normalizeCreate, type OfferedChoices } from './normalize-create.ts';
 
 /**
  * The region shown to official clients if neither the real region nor the requested one has a name that they recognize.
@@ -24,7 +24,7 @@ export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => 
     warnings,
     options,
   }: HandlerInput<'createSession'>): Promise<HttpResponse> => {
-    const request = normaliseCreate(body, { ...choices, mount });
+    const request = normalizeCreate(body, { ...choices, mount });
     const createdSession = await sessions.create(
       caller,
       { ...request, warnings: [...warnings, ...request.warnings] },
@@ -79,7 +79,7 @@ export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoi
       return createdResponse(
         session,
         mount,
-        storedWarnings ?? [...warnings, ...normaliseCreate(body, { ...choices, mount }).warnings],
+        storedWarnings ?? [...warnings, ...normalizeCreate(body, { ...choices, mount }).warnings],
       );
     },
   },

@@ -28,14 +28,14 @@ const UNREAD_RESPONSES = 4;
 const UNREAD_MS = 500;
 const RECORDING_MS = 3_000;
 
-export interface Misbehaviour {
+export interface Misbehavior {
   readonly name: string;
   /** Causes a limited amount of load. May reject, because refusals by the server are expected. */
   run(): Promise<unknown>;
 }
 
 export interface Offender {
-  readonly misbehaviours: readonly Misbehaviour[];
+  readonly misbehaviors: readonly Misbehavior[];
   close(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   const recordedConnection = await CdpConnection.open(recordedSession.connectUrl);
   const recordedPage = await recordedConnection.attachToPage();
   let localeCount = 0;
-  const misbehaviours: readonly Misbehaviour[] = [
+  const misbehaviors: readonly Misbehavior[] = [
     {
       name: 'console flood',
       run: () => evaluateInPage(`for (let i = 0; i < 2000; i++) console.log('line', i, 'x'.repeat(200)); 1`),
@@ -114,7 +114,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
       await server.api('POST', `/v1/browsers/sessions/${id}`, { key, body: { status: 'REQUEST_RELEASE' } });
     for (const site of sites) await site.close();
   };
-  return { misbehaviours, close };
+  return { misbehaviors, close };
 }
 
 /** Creates a context in which several sites have stored almost as much data as their quota allows. */

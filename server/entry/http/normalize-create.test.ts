@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
-import { normaliseCreate, type PlacementChoices } from './normalise-create.ts';
+import { normalizeCreate, type PlacementChoices } from './normalize-create.ts';
 
 const NATIVE_CHOICES: PlacementChoices = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
 const COMPAT_CHOICES: PlacementChoices = { ...NATIVE_CHOICES, mount: 'compat' };
@@ -19,11 +19,11 @@ const DEFAULT_REQUEST = {
 };
 
 test('returns the defaults for an empty body', () =>
-  assert.deepEqual(normaliseCreate({}, NATIVE_CHOICES), DEFAULT_REQUEST));
+  assert.deepEqual(normalizeCreate({}, NATIVE_CHOICES), DEFAULT_REQUEST));
 
 test('keeps the fields that the caller specified', () =>
   assert.deepEqual(
-    normaliseCreate(
+    normalizeCreate(
       { projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
       NATIVE_CHOICES,
     ),
@@ -49,7 +49,7 @@ const FINE: ReadonlyArray<readonly [string, CreateSession]> = [
   ['equal values after defaults', { viewport: { width: 1280 }, browserSettings: { viewport: { height: 720 } } }],
 ];
 for (const [name, body] of FINE)
-  test(`accepts ${name} without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE_CHOICES).warnings, []));
+  test(`accepts ${name} without a warning`, () => assert.deepEqual(normalizeCreate(body, NATIVE_CHOICES).warnings, []));
 
 const UNAVAILABLE_FIELDS: ReadonlyArray<readonly [string, CreateSession]> = [
   ['browserSettings.verified', { browserSettings: { verified: true, os: 'mac' } }],
@@ -60,7 +60,7 @@ for (const [field, body] of UNAVAILABLE_FIELDS)
     assert.equal(refusal(body, NATIVE_CHOICES, 'feature_unavailable').details?.field, field));
 
 test('ignores unavailable settings with a warning on the compatibility mount', () => {
-  const request = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT_CHOICES);
+  const request = normalizeCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT_CHOICES);
   assert.deepEqual(
     request.warnings.map(({ code, path }) => [code, path]),
     [
@@ -98,13 +98,13 @@ const WARNED_SETTINGS: ReadonlyArray<readonly [string, string, NonNullable<Creat
 ];
 for (const [code, name, browserSettings] of WARNED_SETTINGS)
   test(`returns the warning ${code} for ${name}`, () => {
-    const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE_CHOICES).warnings;
+    const [warning, ...more] = normalizeCreate({ browserSettings }, NATIVE_CHOICES).warnings;
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
 test('returns the settings that watchers check separately, and removes empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
-  const { settings, watcherSettings } = normaliseCreate(
+  const { settings, watcherSettings } = normalizeCreate(
     {
       extensionId: ID,
       proxySettings: { caCertificates: [OTHER_ID, OTHER_ID] },
@@ -132,7 +132,7 @@ test('returns no warning for settings that take effect', () => {
     ignoreCertificateErrors: true,
     enablePdfViewer: true,
   };
-  assert.deepEqual(normaliseCreate({ browserSettings }, NATIVE_CHOICES).warnings, []);
+  assert.deepEqual(normalizeCreate({ browserSettings }, NATIVE_CHOICES).warnings, []);
 });
 
 for (const [name, browserSettings] of [
@@ -145,18 +145,18 @@ for (const [name, browserSettings] of [
   });
 
 test('merges a top-level alias into browserSettings', () =>
-  assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE_CHOICES).settings, {
+  assert.deepEqual(normalizeCreate({ viewport: { width: 360, height: 800 } }, NATIVE_CHOICES).settings, {
     engine: 'chromium',
     viewport: { width: 360, height: 800 },
   }));
 
 test('accepts a region name that only official clients use, and returns a warning', () => {
-  const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE_CHOICES);
+  const { region, regionAsked, warnings } = normalizeCreate({ region: 'eu-central-1' }, NATIVE_CHOICES);
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
 test('returns no warning for a configured region with the same name as an official region', () => {
-  const request = normaliseCreate(
+  const request = normalizeCreate(
     { region: 'us-east-1' },
     { mount: 'native', regions: ['us-east-1'], engines: ['chromium'] },
   );
@@ -180,11 +180,11 @@ for (const [path, body] of BAD)
   });
 
 test('accepts 512 characters of metadata', () =>
-  assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE_CHOICES)));
+  assert.doesNotThrow(() => normalizeCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE_CHOICES)));
 
 function refusal(body: CreateSession, where: PlacementChoices, code: string): Fault {
   try {
-    normaliseCreate(body, where);
+    normalizeCreate(body, where);
   } catch (error) {
     if (isFault(error, code)) return error;
     throw error;

@@ -27,7 +27,7 @@ export interface PlacementChoices extends OfferedChoices {
   readonly mount: 'native' | 'compat';
 }
 
-export function normaliseCreate(body: CreateSession, choices: PlacementChoices): SessionRequest {
+export function normalizeCreate(body: CreateSession, choices: PlacementChoices): SessionRequest {
   const mergedSettings = mergeAliases(body);
   const settings = { ...mergedSettings, engine: chooseEngine(mergedSettings.engine, choices.engines) };
   refuseOsWithoutVerified(settings);

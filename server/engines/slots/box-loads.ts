@@ -1,0 +1,73 @@
+// How much processor time each box of this process uses, and whether boxes that use much are scheduled as idle.
+
+/** A box that uses more processors than this between two checks is busy. */
+const BUSY_FROM = 0.45;
+/** A busy box whose average is less than this is no longer busy. */
+const BUSY_UNTIL = 0.2;
+/**
+ * The weight of the last check in the average, which therefore covers about three seconds. Without a memory, a box that
+ * gets little processor time because of others would soon compete with them again.
+ */
+const LAST_CHECK_WEIGHT = 0.07;
+/** A box whose average is greater than this is in use. A page that does nothing stays below it. */
+const IN_USE_FROM = 0.01;
+/** The number of checks for which a box still counts as in use: 30 seconds. */
+const IN_USE_CHECKS = 150;
+
+/** The use of one box, in processors. */
+export class BoxLoad {
+  readonly #loads: Set<BoxLoad>;
+  #isWarm: boolean;
+  /** At first, a box counts as busy, because it has just been started. */
+  #average = BUSY_FROM;
+  #isBusy = true;
+  #checksSinceUse = 0;
+
+  constructor(loads: Set<BoxLoad>, isWarm: boolean) {
+    this.#loads = loads;
+    this.#isWarm = isWarm;
+    loads.add(this);
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  /** Whether it belongs to a session that uses its browser without keeping a processor busy. */
+  get isCalm(): boolean {
+    return !this.#isBusy && !this.#isWarm && this.#checksSinceUse <= IN_USE_CHECKS;
+  }
+
+  /** Call when the browser is no longer a warm browser, because a session claimed it. */
+  claim(): void {
+    this.#isWarm = false;
+  }
+
+  /** Call at each check, with the average use since the last one. */
+  add(usedProcessors: number): void {
+    this.#average += (usedProcessors - this.#average) * LAST_CHECK_WEIGHT;
+    if (usedProcessors > BUSY_FROM) this.#average = Math.max(this.#average, usedProcessors);
+    this.#isBusy = this.#average > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
+    this.#checksSinceUse = this.#average > IN_USE_FROM ? 0 : this.#checksSinceUse + 1;
+  }
+
+  close(): void {
+    this.#loads.delete(this);
+  }
+}
+
+export class BoxLoads {
+  readonly #loads = new Set<BoxLoad>();
+
+  open(isWarm: boolean): BoxLoad {
+    return new BoxLoad(this.#loads, isWarm);
+  }
+
+  /**
+   * Whether busy boxes are scheduled as idle now. Only calm boxes gain from it. Without any, busy boxes compete normally
+   * with each other, with the server and with the other programs of the machine.
+   */
+  get hasCalm(): boolean {
+    return [...this.#loads].some(load => load.isCalm);
+  }
+}
