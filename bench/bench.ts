@@ -29,7 +29,7 @@ const SLOTS = 40;
 interface Extent {
   readonly timeoutMs: number;
   readonly rounds: number;
-  readonly pairs: number;
+  readonly sideRounds: number;
   readonly settleMs: number;
   readonly laneCounts: readonly number[];
   readonly turns: number;
@@ -40,7 +40,7 @@ interface Extent {
 const FULL_EXTENT: Extent = {
   timeoutMs: 900_000,
   rounds: 15,
-  pairs: 25,
+  sideRounds: 25,
   settleMs: 5_000,
   laneCounts: [1, 4],
   turns: 3,
@@ -50,7 +50,7 @@ const FULL_EXTENT: Extent = {
 const QUICK_EXTENT: Extent = {
   timeoutMs: 120_000,
   rounds: 1,
-  pairs: 2,
+  sideRounds: 2,
   settleMs: 1_000,
   laneCounts: [1, 4],
   turns: 1,
@@ -64,14 +64,14 @@ async function measureAll(server: TestServer, isQuick: boolean): Promise<Figures
   await runStep('the server', () => server.start());
   await liftLimits(server);
   const memory = await runStep('memory', () => measureMemory(server, extent.settleMs));
-  const gateway = await runStep('CDP through the gateway', () => measureGateway(server, extent.pairs));
+  const gateway = await runStep('CDP through the gateway', () => measureGateway(server, extent.sideRounds));
   const lifecycle = await runStep('one session', () => measureLifecycle(server, extent.rounds));
   const throughput = await runStep('sessions per minute', () => measureThroughput(server, extent));
   const crowd = await runStep('many sessions at once', () =>
     measureCrowd(server, extent.crowdSessions, extent.settleMs),
   );
   const steps = await runStep('steps of a create and of a release', () => measureSteps(extent.rounds, SLOTS));
-  const logs = await runStep('logs', () => measureLogs(server, extent.pairs, extent.turns, extent.turnMs));
+  const logs = await runStep('logs', () => measureLogs(server, extent.sideRounds, extent.turns, extent.turnMs));
   const files = await runStep('files', () => measureFiles(server, extent.rounds));
   const egress = await runStep('the network of a page', () => measureEgress(server, extent.rounds));
   const contexts = await runStep('contexts', () => measureContexts(extent.rounds));

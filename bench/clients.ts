@@ -75,7 +75,7 @@ async function measure(rounds: number): Promise<void> {
       return { url: connectUrl, end: () => server.release(id) };
     },
   });
-  const byHandSide: Side = {
+  const plainChromiumSide: Side = {
     start: async () => {
       const browser = await PlainChromium.start();
       return { url: browser.url, end: () => browser.close() };
@@ -92,10 +92,10 @@ async function measure(rounds: number): Promise<void> {
     process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
-      const byHandTimings: Timings[] = [];
+      const plainChromiumTimings: Timings[] = [];
       const sessionTimings = Object.keys(sides).map((): Timings[] => []);
       for (let round = 0; round < rounds; round++) {
-        byHandTimings.push(await runTable(open, byHandSide, pages.url));
+        plainChromiumTimings.push(await runTable(open, plainChromiumSide, pages.url));
         for (const [at, side] of Object.values(sides).entries()) {
           await untilRefilled(server);
           sessionTimings[at]?.push(await runTable(open, side, pages.url));
@@ -104,7 +104,7 @@ async function measure(rounds: number): Promise<void> {
       for (const [at, name] of Object.keys(sides).entries()) {
         const compare = (timing: keyof Timings): Comparison =>
           comparison(
-            byHandTimings.map(one => one[timing]),
+            plainChromiumTimings.map(one => one[timing]),
             (sessionTimings[at] ?? []).map(one => one[timing]),
           );
         process.stdout.write(tableLine(`${client}, ${name}`, compare('wholeMs')));

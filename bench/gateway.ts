@@ -73,14 +73,14 @@ export const MEASURES: readonly Measure[] = [
   },
 ];
 
-export async function measureGateway(server: TestServer, pairs: number): Promise<readonly GatewayFigure[]> {
+export async function measureGateway(server: TestServer, rounds: number): Promise<readonly GatewayFigure[]> {
   const browser = await PlainChromium.start();
   const proxy = await startPassThrough(browser.url);
   const session = await server.createSession();
   const urls = [browser.url, session.connectUrl, proxy.url];
   const sides = await Promise.all(urls.map(prepareSide));
   const figures: GatewayFigure[] = [];
-  for (const measure of MEASURES) figures.push(await compare(measure, sides, pairs));
+  for (const measure of MEASURES) figures.push(await compare(measure, sides, rounds));
   for (const { connection } of sides) connection.close();
   proxy.end();
   await server.release(session.id);
@@ -88,20 +88,20 @@ export async function measureGateway(server: TestServer, pairs: number): Promise
   return figures;
 }
 
-async function compare(measure: Measure, sides: readonly Side[], pairs: number): Promise<GatewayFigure> {
-  const [direct = [], gateway = [], passThrough = []] = await measureInTurns(measure, sides, pairs);
+async function compare(measure: Measure, sides: readonly Side[], rounds: number): Promise<GatewayFigure> {
+  const [direct = [], gateway = [], passThrough = []] = await measureInTurns(measure, sides, rounds);
   const { name, unit, target } = measure;
   return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
 }
 
 /** Measures the sides in alternating blocks, and returns the results by side. */
-export async function measureInTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
+export async function measureInTurns(measure: Measure, sides: readonly Side[], rounds: number): Promise<number[][]> {
   const resultsBySide: number[][] = sides.map(() => []);
   for (const side of sides) await measure.measureBlock(side); // fills caches
-  for (let pair = 0; pair < pairs; pair++) {
-    // Each pair begins with another side, so that no side always follows the slowest one.
+  for (let round = 0; round < rounds; round++) {
+    // Each round begins with a different side, so that no side always follows the slowest one.
     for (const offset of sides.keys()) {
-      const index = (pair + offset) % sides.length;
+      const index = (round + offset) % sides.length;
       const side = sides[index];
       if (side) resultsBySide[index]?.push(await measure.measureBlock(side));
     }

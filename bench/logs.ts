@@ -30,7 +30,7 @@ interface SessionSide extends Side {
 
 export async function measureLogs(
   server: TestServer,
-  pairs: number,
+  rounds: number,
   turns: number,
   turnMs: number,
 ): Promise<LogFigures> {
@@ -38,7 +38,7 @@ export async function measureLogs(
   const sides = [await openSide(server, false), await openSide(server, true)];
   const gateway: LogFigures['gateway'][number][] = [];
   for (const measure of MEASURES) {
-    const [off = [], on = []] = await measureInTurns(measure, sides, pairs);
+    const [off = [], on = []] = await measureInTurns(measure, sides, rounds);
     gateway.push({ name: measure.name, unit: measure.unit, comparison: comparison(off, on) });
   }
   const work: WorkFigure[] = [];

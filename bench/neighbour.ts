@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
-import { createOtherKey } from '../tests/harness/contexts.ts';
 import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
+import { createOtherApplicationKey } from '../tests/harness/other-application.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { describeMachine, readMachine } from './machine.ts';
 import { type Misbehavior, openOffender } from './misbehavior.ts';
@@ -121,7 +121,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   await server.start();
   await liftLimits(server);
   const session = await server.createSession({ keepAlive: true });
-  const offender = await openOffender(server, await createOtherKey(server));
+  const offender = await openOffender(server, await createOtherApplicationKey(server));
   const probe = await Probe.start(session.connectUrl);
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.

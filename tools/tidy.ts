@@ -125,8 +125,8 @@ const BANNED_EVERYWHERE =
 const BANNED_IN_TEXTS =
   /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
 /**
- * Old names. Types of parameters and results are now named Options, Request, Params or Result, and a part of a
- * recording is a segment.
+ * Names that were replaced: types of parameters and results are named Options, Request, Params or Result, a part of a
+ * recording is a segment, and creates wait in a queue.
  */
 const BANNED_IN_CODE =
   /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;

@@ -15,7 +15,7 @@ export function cacheCompiledCode(folder: string, { isForThreadsOnly = false } =
   if (!isForThreadsOnly) enableCompileCache(folder);
 }
 
-/** Returns the variables with which a thread uses the cache; empty if there is no cache. */
+/** Returns the environment variables that make a thread use the cache; empty if there is no cache. */
 export function compiledCodeEnv(): Readonly<Record<string, string>> {
   // Node keeps the files in a folder for its version below the folder that was set.
   const versionFolder = getCompileCacheDir();

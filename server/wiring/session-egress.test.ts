@@ -31,7 +31,7 @@ async function statusOf(proxyPort: number, method: string, path: string): Promis
   return reply.statusCode;
 }
 
-test('a warm browser cannot reach any address, even an address that the operator allows, until its session opens the network', async t => {
+test('a warm browser cannot reach any address, even one that the operator allows, until the network is opened for a session', async t => {
   let hits = 0;
   const outsideServer = createServer((_, response) => {
     hits += 1;

@@ -6,9 +6,9 @@ import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { createOwnerToken } from '../harness/limits.ts';
 import { invoke, issueAgentKey } from '../harness/operations.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { startServer } from '../harness/server.ts';
 import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -134,7 +134,7 @@ test('changes to an Action are recorded as events with the digest, but without t
 });
 
 test('events of an application are hidden from other applications, and contain neither input nor output', async () => {
-  assert.deepEqual(await feed('', await createForeignKey(server)), []);
+  assert.deepEqual(await feed('', await createOtherApplicationKey(server)), []);
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 

@@ -7,7 +7,7 @@ import type { Certificate } from '../../contract/certificates.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openSecurePages, SECURE_TITLE } from '../harness/secure-pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -217,7 +217,7 @@ test('a later session with the same authorities gets a warm browser', async () =
 });
 
 test('a certificate of another application cannot be read, deleted or used in a session', async () => {
-  const key = await createForeignKey(server);
+  const key = await createOtherApplicationKey(server);
   const foreignCertificate = await uploadCertificate(otherAuthority.pem, key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${CERTIFICATES}/${foreignCertificate.id}`)).status, 404);

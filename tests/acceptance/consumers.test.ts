@@ -13,7 +13,7 @@ import type {
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
-import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT_URI } from '../harness/consumers.ts';
+import { ConsumerFixture, challengeOf, REDIRECT_URI, SHOP_ORIGIN } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -52,7 +52,7 @@ test('a consumer signs in with an e-mailed code, and the application exchanges t
   assert.equal(page.status, 200, page.text);
   assert.deepEqual(
     [page.body.application.name, page.body.loginHint, page.body.returnsTo, page.body.registration],
-    ['Default', 'kim@example.com', ORIGIN, 'open'],
+    ['Default', 'kim@example.com', SHOP_ORIGIN, 'open'],
   );
   const redirectUrl = new URL(await lab.finish(pendingSignIn, 'Kim@Example.com'));
   assert.equal(`${redirectUrl.origin}${redirectUrl.pathname}`, REDIRECT_URI);
@@ -244,18 +244,21 @@ test('pages of registered origins can send commands, after a preflight request',
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   const preflightResponse = await server.api('OPTIONS', path, {
     key: null,
-    headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
+    headers: { origin: SHOP_ORIGIN, 'access-control-request-method': 'POST' },
   });
   assert.equal(preflightResponse.status, 204);
-  assert.equal(preflightResponse.headers['access-control-allow-origin'], ORIGIN);
+  assert.equal(preflightResponse.headers['access-control-allow-origin'], SHOP_ORIGIN);
   assert.equal(preflightResponse.headers['access-control-allow-methods'], 'POST');
   const { accessToken } = await lab.signIn('cors@example.com');
-  const sessionResponse = await lab.send('session.get', {}, accessToken, { headers: { origin: ORIGIN } });
-  assert.deepEqual([sessionResponse.status, sessionResponse.headers['access-control-allow-origin']], [200, ORIGIN]);
-  const unauthorizedResponse = await lab.send('session.get', {}, undefined, { headers: { origin: ORIGIN } });
+  const sessionResponse = await lab.send('session.get', {}, accessToken, { headers: { origin: SHOP_ORIGIN } });
+  assert.deepEqual(
+    [sessionResponse.status, sessionResponse.headers['access-control-allow-origin']],
+    [200, SHOP_ORIGIN],
+  );
+  const unauthorizedResponse = await lab.send('session.get', {}, undefined, { headers: { origin: SHOP_ORIGIN } });
   assert.deepEqual(
     [unauthorizedResponse.status, unauthorizedResponse.headers['access-control-allow-origin']],
-    [401, ORIGIN],
+    [401, SHOP_ORIGIN],
   );
 });
 

@@ -6,7 +6,6 @@ import type { Context, StorageState } from '../../contract/contexts.ts';
 import {
   contextEventsOf,
   createContext,
-  createOtherKey,
   persistentBody,
   readContext,
   versionsOf,
@@ -22,6 +21,7 @@ import {
   runOnPage,
   sitesOf,
 } from '../harness/logged-in.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { openChosenStore } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
@@ -273,7 +273,7 @@ test('the official client creates, reads and deletes contexts', async () => {
 
 test('context requests without a key get 401, and those with a key of another application get 404', async () => {
   const { id } = await createContext(server);
-  const otherKey = await createOtherKey(server);
+  const otherKey = await createOtherApplicationKey(server);
   for (const [method, path, body] of [
     ['GET', `${CONTEXTS}/${id}`],
     ['DELETE', `${CONTEXTS}/${id}`],

@@ -12,8 +12,8 @@ import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage } from '../../contract/files.ts';
 import { createContext } from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -478,7 +478,7 @@ describe('a download can be read and deleted', () => {
   });
 
   it('a download of another application is not found', async () => {
-    const foreignOptions = { key: await createForeignKey(server) };
+    const foreignOptions = { key: await createOtherApplicationKey(server) };
     assert.equal(
       (await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreignOptions)).status,
       404,

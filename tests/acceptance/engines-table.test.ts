@@ -15,8 +15,8 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 /**
- * Name of a setting -> a create body that needs this feature of the engine. With Chromium the create fails for another
- * reason: no uploaded file has the id in the body.
+ * Maps the label of a feature to a create body that uses it. An engine without the feature refuses the body with 422.
+ * With Chromium the create fails too, but with another status, because no uploaded file has the id `ID`.
  */
 const FEATURE_BODIES: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),

@@ -7,7 +7,7 @@ import type { SessionEventPage } from '../../contract/events.ts';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { blockingExtension, messagingExtension } from '../harness/extensions.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -209,7 +209,7 @@ test('an invalid archive is refused, and the error contains the reason', async (
 });
 
 test('a create with an extension of another application, an unknown extension or too many extensions is refused', async () => {
-  const key = await createForeignKey(server);
+  const key = await createOtherApplicationKey(server);
   const foreignExtension = await uploadExtension(messagingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${EXTENSIONS}/${foreignExtension.id}`)).status, 404);

@@ -23,7 +23,6 @@ import { ConsumerFixture } from '../harness/consumers.ts';
 import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { AUTHORIZATIONS, CLIENT_ID } from '../harness/device.ts';
 import { addressAt, runStatement, startFleet } from '../harness/fleet.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import { sendRequest } from '../harness/http.ts';
 import { createOwnerToken, readLimits } from '../harness/limits.ts';
@@ -31,6 +30,7 @@ import { LiveViewer } from '../harness/live-viewer.ts';
 import { runOnPage } from '../harness/logged-in.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, issueAgentKey } from '../harness/operations.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { openPeerPath } from '../harness/peer-way.ts';
 import { Person } from '../harness/person.ts';
@@ -325,7 +325,7 @@ describe('the sessions and data of a host can be reached through the other hosts
 
   it('every host returns 404 to another application', async () => {
     const session = await createSessionOnOne();
-    const key = await createForeignKey(one);
+    const key = await createOtherApplicationKey(one);
     for (const host of fleet.hosts) {
       const refusal = await host.api('GET', `${SESSIONS}/${session.id}/debug`, { key });
       assert.equal(refusal.status, 404, refusal.text);

@@ -97,7 +97,7 @@ test('the server ignores an offer to upgrade to a protocol other than WebSocket'
   }
 });
 
-test('an id that consists of encoded parent folders returns 404', async () => {
+test('an id with percent-encoded path traversal (`..%2f`) returns 404', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');

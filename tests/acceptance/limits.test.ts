@@ -195,7 +195,7 @@ test('a connection without a valid credential or session is refused with 401, 40
       ['a session that does not exist', address.replace(session.id, UNKNOWN_ID), bearer(server.key), 404, 'not_found'],
       ['an invalid id', address.replace(session.id, 'none'), bearer(server.key), 404, 'not_found'],
       ['another path', `${address}/further`, bearer(server.key), 404, 'route_not_found'],
-      ['a key of another application', address, bearer(await foreignKey()), 404, 'not_found'],
+      ['a key of another application', address, bearer(await otherApplicationKey()), 404, 'not_found'],
     ];
     for (const [who, url, headers, status, code] of cases) {
       const refusal = await expectUpgradeRefusal(url, headers);
@@ -234,7 +234,7 @@ test('a plain GET request to the connect address returns 426', () =>
   }));
 
 /** Returns a key with all scopes, in an application of its own. */
-async function foreignKey(): Promise<string> {
+async function otherApplicationKey(): Promise<string> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
   const application = await server.api<Application>('POST', '/v1/applications', {

@@ -408,7 +408,7 @@ test('the live view offers downloads only to viewers who may take control', asyn
   await end();
 });
 
-test('the live view works with touch and the on-screen keyboard on a small screen', async () => {
+test('on a small touch screen, a viewer can take control, tap the page, and type and delete with the on-screen keyboard', async () => {
   const { page, view, watchedPage, end } = await openSessionWithLiveView({ look: PHONE });
   assert.deepEqual(await watchedPage.runAxe(), []);
   assert.equal(await watchedPage.overflows(), false);

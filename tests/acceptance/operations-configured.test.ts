@@ -6,9 +6,9 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
 import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
@@ -437,8 +437,8 @@ test('an output that is not kept is returned only by the call itself, and its di
 });
 
 test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
-  const foreignKey = await createForeignKey(server, { scopes: ['operations:discover'] });
-  const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: foreignKey });
+  const otherApplicationKey = await createOtherApplicationKey(server, { scopes: ['operations:discover'] });
+  const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: otherApplicationKey });
   assert.equal(status, 404);
   const conflictResponse = await owner.configure('orders_read', readOrderOperation());
   assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'name_taken']);

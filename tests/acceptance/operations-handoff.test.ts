@@ -14,12 +14,12 @@ import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { claimHandoff, handoffsPath, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { stepUp } from '../harness/members.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -186,9 +186,9 @@ test('an invalid or unauthorized call of browser.handoff is refused, and no hand
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: invokeOnlyKey } = await issueAgentKey(server, { scopes: ['operations:invoke'], grants });
-  const foreignKey = await createForeignKey(server);
-  const { id: foreignSessionId } = await server.createSession({ keepAlive: true }, foreignKey);
-  const releaseOptions = { key: foreignKey, body: { status: 'REQUEST_RELEASE' } };
+  const otherApplicationKey = await createOtherApplicationKey(server);
+  const { id: foreignSessionId } = await server.createSession({ keepAlive: true }, otherApplicationKey);
+  const releaseOptions = { key: otherApplicationKey, body: { status: 'REQUEST_RELEASE' } };
   const { key: reader } = await issueAgentKey(server, { scopes });
   for (const [more, status, code, by] of [
     [{}, 403, 'permission_denied', invokeOnlyKey],

@@ -9,8 +9,8 @@ import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { colourOf, durationOf, framesOf, isSimilarColour, timesOf } from '../harness/film.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { createOwnerToken } from '../harness/limits.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
 import { fetchFilm, listRecordingFiles, listReplays, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
@@ -223,7 +223,7 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), ending]);
   await client.close().catch(() => {});
   assert.deepEqual(seen.errors, []);
-  assert.ok(seen.endEvent);
+  assert.ok(seen.hasEnded);
   assert.ok(isSimilarColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
@@ -328,7 +328,7 @@ test('requests for recordings with a wrong credential or page, or above the rate
   const jpeg = async (): Promise<boolean> => isJpeg(await (await fetchAsAgent(`${path}/picture`)).bytes());
   assert.ok(await jpeg());
   assert.equal((await requestPicture({ key: null })).status, 401);
-  assert.equal((await requestPicture({ key: await createForeignKey(server) })).status, 404);
+  assert.equal((await requestPicture({ key: await createOtherApplicationKey(server) })).status, 404);
   assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
   assert.equal((await server.api('GET', `${path}/replays/x`)).status, 400);
   assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);

@@ -11,8 +11,8 @@ import { chromium, type Page } from 'playwright-core';
 import type { UploadResponse } from '../../contract/files.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { createOwnerToken, setLimits } from '../harness/limits.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -174,7 +174,10 @@ describe('files can be uploaded to a session', () => {
     withSession(async session => {
       const made = await uploadRequest('a', 'x');
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
-      assert.equal((await server.api('POST', path, { ...made, key: await createForeignKey(server) })).status, 404);
+      assert.equal(
+        (await server.api('POST', path, { ...made, key: await createOtherApplicationKey(server) })).status,
+        404,
+      );
       assert.equal((await server.api('POST', path, { ...made, key: null })).status, 401);
       assert.equal((await send(randomUUID(), 'a', 'x')).status, 404);
       const ended = await server.createSession();

@@ -4,11 +4,11 @@ import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
 import type { Authenticator, Forgery } from '../harness/authenticator.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { claimFreePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { agentPath, issueAgentKey } from '../harness/operations.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
@@ -196,8 +196,8 @@ test('another key can execute an Action only with a grant that allows its input,
     404,
     'only the key that prepared the Action can cancel it',
   );
-  const foreignKey = await createForeignKey(server, { scopes: ACTION_SCOPES });
-  const foreignAgent = new ActionAgent(server, foreignKey);
+  const otherApplicationKey = await createOtherApplicationKey(server, { scopes: ACTION_SCOPES });
+  const foreignAgent = new ActionAgent(server, otherApplicationKey);
   for (const { status } of [await foreignAgent.read(action.jobId), await foreignAgent.execute(action)])
     assert.equal(status, 404);
   const narrowGrant = { grants: [{ ...GRANTS[0], input: { properties: { orderId: { const: 'no other' } } } }] };

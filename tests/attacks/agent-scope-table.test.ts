@@ -62,7 +62,7 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
 for (const id of TESTED_OPERATIONS)
   test(`${id}: requests with each single scope, from another application and from another key get the response that the contract specifies`, async () => {
     const { scopes = assert.fail(`the contract specifies no scope for ${id}`) } = operation(id);
-    const otherApplication = await createForeignKey();
+    const otherApplication = await createOtherApplicationKey();
     const invocationId = await startInvocation();
     for (const [scope, key] of keys) {
       const foreignResponse = await ask(id, otherApplication.key, invocationId);
@@ -106,7 +106,7 @@ test('a key without a grant cannot see or call an operation', async () => {
   );
 });
 
-async function createForeignKey(): Promise<{ key: string; applicationId: string }> {
+async function createOtherApplicationKey(): Promise<{ key: string; applicationId: string }> {
   const { body } = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Other' },

@@ -7,7 +7,7 @@ import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts'
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { Authenticator } from '../harness/authenticator.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
-import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT_URI } from '../harness/consumers.ts';
+import { ConsumerFixture, challengeOf, REDIRECT_URI, SHOP_ORIGIN } from '../harness/consumers.ts';
 import { claimFreePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { issueAgentKey } from '../harness/operations.ts';
@@ -136,7 +136,7 @@ test('requests from pages of other origins are refused, with or without a prefli
   for (const origin of [
     'https://evil.example',
     'null',
-    `${ORIGIN}.evil.example`,
+    `${SHOP_ORIGIN}.evil.example`,
     'https://shop.example:444',
     'http://shop.example',
   ]) {
@@ -203,7 +203,7 @@ test('unsafe origins and addresses cannot be registered', async () => {
 
 test('only pages of the service itself can use the sign-in commands and the cookie', async () => {
   const { signIn } = await lab.startSignIn();
-  for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
+  for (const headers of [{ origin: SHOP_ORIGIN }, { origin: 'https://evil.example' }, {}]) {
     const refusal = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, {
       headers,
     });
@@ -211,7 +211,7 @@ test('only pages of the service itself can use the sign-in commands and the cook
   }
   const { accessToken } = await lab.signIn('cookie@example.com');
   const cookie = cookieOf(accessToken);
-  for (const origin of [ORIGIN, undefined]) {
+  for (const origin of [SHOP_ORIGIN, undefined]) {
     const headers = { cookie, ...(origin ? { origin } : {}) };
     const refusal = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
     assert.deepEqual([refusal.status, refusal.body.code], [403, 'cross_site_request'], origin ?? 'none');

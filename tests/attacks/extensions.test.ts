@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { messagingExtension } from '../harness/extensions.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { uploadRequest } from '../harness/upload.ts';
@@ -193,7 +193,7 @@ test('a client cannot access extensions of other sessions or the PDF viewer with
 });
 
 test('a create with an extension of another application is refused', async () => {
-  const key = await createForeignKey(server);
+  const key = await createOtherApplicationKey(server);
   const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
 });

@@ -96,7 +96,7 @@ test('a session or an invocation of another application is not found', async () 
   const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
   const app = await server.berth('apps', 'create', '--help');
   assert.equal(app.code, 0);
-  const otherApplication = await createOtherKey();
+  const otherApplication = await createOtherApplicationKey();
   const invokeResponse = await server.api<Invocation & { code: string }>(
     'POST',
     `/v1/agent/applications/${otherApplication.applicationId}/operations/browser.content/invoke`,
@@ -111,7 +111,7 @@ test('a session or an invocation of another application is not found', async () 
 });
 
 /** Returns a key with grants, in its own application. */
-async function createOtherKey(): Promise<{ key: string; applicationId: string }> {
+async function createOtherApplicationKey(): Promise<{ key: string; applicationId: string }> {
   const made = await server.berth('tokens', 'create', '--name', 'other', '--json');
   const { token }: { token: string } = JSON.parse(made.stdout);
   const { id } = (await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } }))
@@ -270,9 +270,11 @@ test('a receipt of another installation is refused, and this installation report
   const upstream = await openUpstream();
   const otherServer = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
   await (await Owner.open(otherServer)).publish('orders.cancel', cancelOrderOperation(upstream));
-  const { key: foreignKey } = await issueAgentKey(otherServer, { grants: [{ operationId: 'orders.cancel' }] });
+  const { key: otherApplicationKey } = await issueAgentKey(otherServer, { grants: [{ operationId: 'orders.cancel' }] });
   const headers = { 'idempotency-key': 'one' };
-  const { receipt = '' } = (await invoke(otherServer, foreignKey, 'orders.cancel', { orderId: 'A' }, { headers })).body;
+  const { receipt = '' } = (
+    await invoke(otherServer, otherApplicationKey, 'orders.cancel', { orderId: 'A' }, { headers })
+  ).body;
   const otherJwks = await (await fetch(`${otherServer.url}/.well-known/jwks.json`)).text();
   assert.equal(verifyOffline(receipt, otherJwks).status, 0);
   assert.match(verifyOffline(receipt, jwks).stderr, /a key that is not in the key set/);

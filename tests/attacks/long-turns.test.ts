@@ -7,8 +7,9 @@ import { test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { createContext, createOtherKey, persistentBody, waitForVersion } from '../harness/contexts.ts';
+import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { runOnPage } from '../harness/logged-in.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -107,7 +108,7 @@ test('unread exports count towards the limit of their application, and other app
   const refusal = await server.api('GET', statePath(largeContext));
   assert.equal(refusal.status, 429, refusal.text.slice(0, 500));
   assert.equal(refusal.body.code, 'rate_limited');
-  const key = await createOtherKey(server);
+  const key = await createOtherApplicationKey(server);
   const contextResponse = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
   const stateResponse = await server.api('GET', statePath(contextResponse.body.id), { key });
   assert.deepEqual(stateResponse.body, { cookies: [], origins: [] });
@@ -131,7 +132,7 @@ test('a large file of incomplete certificates is refused without delaying other 
 });
 
 test('messages with millions of values are handled without delaying other sessions, and later messages get responses', async () => {
-  const otherSession = await server.createSession({}, await createOtherKey(server));
+  const otherSession = await server.createSession({}, await createOtherApplicationKey(server));
   const sender = await CdpClient.connect(otherSession.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
   const longMessage = `{"id":900001,"method":"Browser.getVersion","params":{"values":[${values}1]}}`;
@@ -158,7 +159,7 @@ test('messages with millions of values are handled without delaying other sessio
 });
 
 test('console messages and icons of tens of megabytes are dropped without delaying other sessions, and the size of a dropped message is logged', async () => {
-  const key = await createOtherKey(server);
+  const key = await createOtherApplicationKey(server);
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
   const hostileClient = await CdpClient.connect(connectUrl);
   const hostilePage = await hostileClient.attachToPage();

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
 import { createOwnerToken } from '../harness/limits.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -53,8 +53,8 @@ async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: st
 }
 
 test('a key can use only the endpoint of its own application, and other kinds of credentials are refused', async () => {
-  const foreignKey = await createForeignKey(server);
-  assert.equal((await post(ownPath, foreignKey)).status, 404);
+  const otherApplicationKey = await createOtherApplicationKey(server);
+  assert.equal((await post(ownPath, otherApplicationKey)).status, 404);
   assert.equal((await post(ownPath, null)).status, 401);
   assert.equal((await post(ownPath, await createOwnerToken(server))).status, 401);
   assert.equal((await post(ownPath, (await keyWith(['browsers:read'])).key)).status, 403);
@@ -77,8 +77,8 @@ test('a request from a page of another origin is refused, even with a key, and e
 
 test('a key cannot access a session of another application, even with the session id', async () => {
   const { call, close } = await connectAgent();
-  const foreignKey = await createForeignKey(server);
-  const foreignSession = await server.createSession({ keepAlive: true }, foreignKey);
+  const otherApplicationKey = await createOtherApplicationKey(server);
+  const foreignSession = await server.createSession({ keepAlive: true }, otherApplicationKey);
   const instructions = 'Sign in';
   for (const [name, more] of [
     ['browser_snapshot', {}],
@@ -93,7 +93,7 @@ test('a key cannot access a session of another application, even with the sessio
   }
   await close();
   await server.api('POST', `/v1/browsers/sessions/${foreignSession.id}`, {
-    key: foreignKey,
+    key: otherApplicationKey,
     body: { status: 'REQUEST_RELEASE' },
   });
 });

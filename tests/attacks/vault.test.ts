@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Context } from '../../contract/contexts.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
-import { createForeignKey } from '../harness/foreign-key.ts';
+import { createOtherApplicationKey } from '../harness/other-application.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
@@ -32,7 +32,7 @@ async function aContext(key: string, value: string): Promise<string> {
 }
 
 test('a key that was moved to another context and a data key that was moved to another application are refused', async () => {
-  const thiefKey = await createForeignKey(server);
+  const thiefKey = await createOtherApplicationKey(server);
   const victimContext = await aContext(server.key, 'of the victim');
   const thiefContext = await aContext(thiefKey, 'of the thief');
   const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });

@@ -59,7 +59,7 @@ test('if the server is killed while the page is loading, the read is run again i
   await server.waitUntilSettled([]);
 });
 
-test('if the server is killed soon after a call was sent, the call is one invocation that succeeds, even if its caller got no response', async () => {
+test('if the server is killed soon after a call was sent, repeating the call with the same idempotency key leads to exactly one invocation, which succeeds', async () => {
   for (const afterMs of [0, 15, 60, 200, 600]) {
     const headers = { 'idempotency-key': `kill after ${afterMs}`, prefer: 'respond-async' };
     const pendingInvoke = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);

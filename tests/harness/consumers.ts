@@ -15,7 +15,7 @@ import type { Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
 export const REDIRECT_URI = 'https://shop.example/signed-in';
-export const ORIGIN = 'https://shop.example';
+export const SHOP_ORIGIN = 'https://shop.example';
 
 const START_LIMIT_WINDOW_MS = 61_000;
 
@@ -51,7 +51,7 @@ export class ConsumerFixture {
   async configure(overrides: ReplaceIdentity): Promise<void> {
     const identity: ReplaceIdentity = {
       hosted: { methods: ['passkey', 'email_code', 'password'], registration: 'open' },
-      ...{ origins: [ORIGIN], redirectUris: [REDIRECT_URI] },
+      ...{ origins: [SHOP_ORIGIN], redirectUris: [REDIRECT_URI] },
       ...overrides,
     };
     const path = `/v1/applications/${this.appId}/identity`;

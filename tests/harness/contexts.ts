@@ -64,15 +64,3 @@ export const waitForContextEvent = (
 export const persistentBody = (id: string): { browserSettings: { context: { id: string; persist: boolean } } } => ({
   browserSettings: { context: { id, persist: true } },
 });
-
-/** Returns a key of an application other than the first. */
-export async function createOtherKey(server: TestServer): Promise<string> {
-  const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
-  const name = `Other ${crypto.randomUUID().slice(0, 8)}`;
-  const createResponse = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
-  const path = `/v1/applications/${createResponse.body.id}/agent-keys`;
-  const issueResponse = await server.api<{ key: string }>('POST', path, { key: token, body: { name: 'other' } });
-  if (issueResponse.status !== 201)
-    throw new Error(`the key was not issued: ${issueResponse.status} ${issueResponse.text}`);
-  return issueResponse.body.key;
-}

@@ -73,7 +73,7 @@ export async function startFleet({
   const link = await openLink(database.url.reveal(), scope);
   for (const slotCount of slots) {
     const key = hosts[0]?.key;
-    const firstOptions = installed && hosts.length === 0 ? { installed, isMeasured: true } : {};
+    const firstOptions = installed && hosts.length === 0 ? { installedRelease: installed, isMeasured: true } : {};
     const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }), ...firstOptions };
     hosts.push(
       await startServer({

@@ -9,8 +9,8 @@ import { PASSWORD, Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
 /**
- * Registers a person on a server with `BERTH_REGISTRATION=open`. With a role, a row is written that makes the person a
- * member of the first application.
+ * Registers a person on a server with `BERTH_REGISTRATION=open`. If a role is given, also makes the
+ * person a member of the first application with that role, by inserting the row.
  */
 export async function registerOtherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
   const person = new Person(server);

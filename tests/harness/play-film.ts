@@ -10,7 +10,7 @@ const HLS_SCRIPT_PATH = createRequire(import.meta.url).resolve('hls.js/dist/hls.
 
 export interface PlaybackResult {
   readonly errors: readonly string[];
-  readonly endEvent: boolean;
+  readonly hasEnded: boolean;
   readonly seconds: number;
   /** The colors after a seek to the green part. */
   readonly colourAt: { readonly green: readonly number[] };
@@ -72,5 +72,5 @@ const PLAYER = `async withinMs => {
       for (let frames = 0; frames < 2 + 8 * pass; frames++) await new Promise(resolve => requestAnimationFrame(resolve));
       green = colour();
     }
-  return { errors, ended: isEnded, seconds: video.duration, colourAt: { green } };
+  return { errors, hasEnded: isEnded, seconds: video.duration, colourAt: { green } };
 }`;

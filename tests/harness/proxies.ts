@@ -27,7 +27,10 @@ export interface RunningProxy {
 export interface HttpProxy extends RunningProxy {
   /** The requests so far, oldest first, as `connect name:port` or `http name:port`. */
   readonly requests: string[];
-  /** Holds back the responses for these hosts until the next call of this function without these hosts. */
+  /**
+   * Holds back the responses for these hosts. Each call replaces the list, and releases the responses for hosts that are
+   * no longer in it.
+   */
   holdBack(hostnames: readonly string[]): void;
   /** Closes the open connections and continues to serve. */
   dropConnections(): void;

@@ -111,7 +111,7 @@ test('refuses a different request with the same key, even while the first reques
   await beginFirst(here, { ...WRITE, key: 'another key', body: {} });
 });
 
-test('refuses an identical request if the first takes longer than 30 seconds, or if its caller disconnects', async () => {
+test('refuses a waiting identical request after 30 seconds, or when its own caller disconnects', async () => {
   const { here } = createProcesses();
   const run = await beginFirst(here);
   const lateRequest = here.begin(WRITE, signal);

@@ -68,7 +68,7 @@ test('postpones an e-mail that cannot be written, and sends the e-mails of the o
   ]);
 });
 
-test('e-mails that are written are sent even if the run ends with an error', async () => {
+test('sends the e-mails that were written before the run failed', async () => {
   const { task, said } = taskFor({ sound: undefined, gone: new Error('the database is gone') });
   await assert.rejects(async () => task.run(), /the database is gone/);
   assert.deepEqual([said.mailedTo, said.sends], [['sound@a.test'], 1]);

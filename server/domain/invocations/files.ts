@@ -130,8 +130,8 @@ export class InvocationFiles {
   };
 
   /**
-   * Removes outputs whose retention period is over. The files are removed before the row, so an interrupted run can be
-   * repeated.
+   * Removes outputs whose retention period is over. The files are removed before the output is cleared from the
+   * row, so an interrupted run can be repeated.
    */
   async forgetOld(now: Date, batch: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;

@@ -122,7 +122,7 @@ export class LogService implements Logs, Closeable {
     }
   }
 
-  /** Yields the stored lines after `lastNumber`. Chunks without an entry of these kinds are skipped. */
+  /** Yields the stored lines after `after`. Chunks without an entry of these kinds are skipped. */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,

@@ -1,6 +1,6 @@
 // The network watcher: validates the network settings of a create request, applies them before the browser can connect,
-// records refusals as events and counts bytes in the session row. A session without such settings gets the open policy.
-// Its navigations are not checked, and its bytes are not counted here.
+// records refusals as events, and counts bytes in the session row if the session has proxies or a budget. Without network
+// settings, the policy has no rules for hosts and no proxies, and navigations are not checked.
 
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';

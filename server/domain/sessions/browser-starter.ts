@@ -95,13 +95,14 @@ export class BrowserStarter {
    * Until then, a later process removes the box instead of adopting it.
    */
   #attachToWarmBrowser(row: SessionRow, warmBrowser: BootedBrowser): BootedBrowser {
-    warmBrowser.box.raisePriority();
+    warmBrowser.box.claim();
     this.#logBox(row, warmBrowser.box);
     return warmBrowser;
   }
 
-  /** Records the box in the row. Called before anything is sent to a browser that was started for the session. */
+  /** Claims the box, and records it in the row. Called before anything is sent to a browser started for the session. */
   #recordBox(row: SessionRow, box: Box): Promise<void> {
+    box.claim();
     this.#logBox(row, box);
     return this.#parts.rows.setBox(row.id, boxJsonOf(box), this.#parts.clock.now());
   }

@@ -166,7 +166,7 @@ export class WarmPool {
     );
     if (!pendingBrowser) return undefined;
     pendingBrowser.isPromised = true;
-    pendingBrowser.box?.raisePriority();
+    pendingBrowser.box?.claim();
     this.#fill();
     try {
       return await withTimeout(

@@ -1,4 +1,5 @@
-// Reads the fields of a browser's `credential.toJSON()` as bounded texts. Everything else is dropped.
+// Reads the fields of a browser's `credential.toJSON()`. Accepts only non-empty strings of limited length, and drops all
+// other fields.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { isObject } from '../../kit/json.ts';
 

@@ -79,7 +79,7 @@ export class PageJournal {
   }
 
   /**
-   * Resumes the recording that an earlier process left: reports its complete segments and continues the open segment.
+   * Resumes the recording that an earlier process left unfinished: reports its complete segments and continues the open segment.
    */
   static async resume(
     folder: PageFolder,

@@ -113,7 +113,7 @@ export class PageRecording {
   }
 
   /**
-   * Resumes recording from the files that an earlier process left. Returns undefined if there is nothing to resume. If
+   * Resumes recording from the files that an earlier process left behind. Returns undefined if there is nothing to resume. If
    * it rejects, it can be called again.
    */
   static async resume(

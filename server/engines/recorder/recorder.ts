@@ -161,7 +161,7 @@ export class Recorder implements Closeable {
     for (const page of await this.#pagesOf(session)) await this.#finishLeftoverPage(session, page);
   }
 
-  /** Ends the recording of a page that a killed server left. */
+  /** Ends the recording of a page that was left unfinished when a server was killed. */
   async #finishLeftoverPage(session: string, page: number): Promise<void> {
     if (this.#isResumed(session, page)) return;
     const pageKey = join(session, String(page));

@@ -50,7 +50,7 @@ export async function adoptBox(
       clock,
       log,
       loads,
-      isWarm: false,
+      isClaimed: true,
     },
     diskBytes: limits.diskBytes,
   });

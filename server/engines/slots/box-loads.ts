@@ -1,4 +1,4 @@
-// How much processor time each box of this process uses, and whether boxes that use much are scheduled as idle.
+// How much processor time each box of this process uses, and whether busy boxes are scheduled as idle.
 
 /** A box that uses more processors than this between two checks is busy. */
 const BUSY_FROM = 0.45;
@@ -17,15 +17,15 @@ const IN_USE_CHECKS = 150;
 /** The use of one box, in processors. */
 export class BoxLoad {
   readonly #loads: Set<BoxLoad>;
-  #isWarm: boolean;
+  #isClaimed: boolean;
   /** At first, a box counts as busy, because it has just been started. */
   #average = BUSY_FROM;
   #isBusy = true;
   #checksSinceUse = 0;
 
-  constructor(loads: Set<BoxLoad>, isWarm: boolean) {
+  constructor(loads: Set<BoxLoad>, isClaimed: boolean) {
     this.#loads = loads;
-    this.#isWarm = isWarm;
+    this.#isClaimed = isClaimed;
     loads.add(this);
   }
 
@@ -35,12 +35,12 @@ export class BoxLoad {
 
   /** Whether it belongs to a session that uses its browser without keeping a processor busy. */
   get isCalm(): boolean {
-    return !this.#isBusy && !this.#isWarm && this.#checksSinceUse <= IN_USE_CHECKS;
+    return !this.#isBusy && this.#isClaimed && this.#checksSinceUse <= IN_USE_CHECKS;
   }
 
-  /** Call when the browser is no longer a warm browser, because a session claimed it. */
+  /** Call when a session claims the box. Before, its browser is a warm one. */
   claim(): void {
-    this.#isWarm = false;
+    this.#isClaimed = true;
   }
 
   /** Call at each check, with the average use since the last one. */
@@ -59,8 +59,8 @@ export class BoxLoad {
 export class BoxLoads {
   readonly #loads = new Set<BoxLoad>();
 
-  open(isWarm: boolean): BoxLoad {
-    return new BoxLoad(this.#loads, isWarm);
+  open(isClaimed: boolean): BoxLoad {
+    return new BoxLoad(this.#loads, isClaimed);
   }
 
   /**

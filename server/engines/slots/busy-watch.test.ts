@@ -10,7 +10,7 @@ import { BusyWatch, CHECK_EVERY_MS } from './busy-watch.ts';
 import { Cgroup } from './cgroup.ts';
 
 /** A machine with two boxes, whose use of processors is set by the test. */
-function twoBoxes(t: TestContext, { isFirstWarm = false } = {}) {
+function twoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
   const top = mkdtempSync(join(tmpdir(), 'berth-busy-watch-'));
   const clock = new ManualClock();
   const loads = new BoxLoads();
@@ -18,16 +18,21 @@ function twoBoxes(t: TestContext, { isFirstWarm = false } = {}) {
     const folder = join(top, name);
     mkdirSync(folder);
     let usedMs = 0;
+    let isCounted = true;
     const use = (ms: number): void => {
       usedMs += ms;
-      writeFileSync(join(folder, 'cpuacct.usage'), `${Math.round(usedMs * 1_000_000)}\n`);
+      const text = isCounted ? `${Math.round(usedMs * 1_000_000)}\n` : 'not a number\n';
+      writeFileSync(join(folder, 'cpuacct.usage'), text);
+    };
+    const stopCounting = (): void => {
+      isCounted = false;
     };
     use(0);
     writeFileSync(join(folder, 'cpu.idle'), '');
     const cgroup = new Cgroup([folder]);
-    const isWarm = isFirstWarm && name === 'first';
-    const watch = new BusyWatch({ cgroup, loads, isWarm, clock, log: silentLog });
-    return { watch, use, isIdle: () => readFileSync(join(folder, 'cpu.idle'), 'utf8') === '1' };
+    const isClaimed = isFirstClaimed || name !== 'first';
+    const watch = new BusyWatch({ cgroup, loads, isClaimed, clock, log: silentLog });
+    return { watch, use, stopCounting, isIdle: () => readFileSync(join(folder, 'cpu.idle'), 'utf8') === '1' };
   });
   const [first, second] = boxes;
   assert.ok(first && second);
@@ -75,10 +80,28 @@ test('a busy box is scheduled normally if no other session is calm and in use', 
 });
 
 test('a warm browser does not count as calm until a session claims it', async t => {
-  const { first, second, use } = twoBoxes(t, { isFirstWarm: true });
+  const { first, second, use } = twoBoxes(t, { isFirstClaimed: false });
   await use(0.1, 1, 8_000);
   assert.equal(second.isIdle(), false, 'the first is a warm browser');
   first.watch.claim();
   await use(0.1, 1, 400);
   assert.equal(second.isIdle(), true, 'a session uses the first');
+});
+
+test('a box whose processor time is no longer counted is scheduled normally', async t => {
+  const { second, use } = twoBoxes(t);
+  await use(0.1, 1, 8_000);
+  assert.equal(second.isIdle(), true);
+  second.stopCounting();
+  await use(0.1, 1, 400);
+  assert.equal(second.isIdle(), false);
+});
+
+test('a box whose processor time is no longer counted does not count as calm', async t => {
+  const { first, second, use } = twoBoxes(t);
+  await use(0.1, 1, 8_000);
+  assert.equal(second.isIdle(), true);
+  first.stopCounting();
+  await use(0.1, 1, 600);
+  assert.equal(second.isIdle(), false);
 });

@@ -13,8 +13,8 @@ export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
   /** The loads of all boxes of this process. */
   readonly loads: BoxLoads;
-  /** Whether the box was started as a warm browser. */
-  readonly isWarm: boolean;
+  /** Whether a session has claimed the box already. */
+  readonly isClaimed: boolean;
 }
 
 export class BusyWatch {
@@ -27,22 +27,32 @@ export class BusyWatch {
 
   constructor(options: BusyWatchOptions) {
     this.#options = options;
-    this.#load = options.loads.open(options.isWarm);
+    this.#load = options.loads.open(options.isClaimed);
     this.#runLoop = this.#run().catch(error => options.log.warn('box.schedule_failed', { reason: reason(error) }));
   }
 
-  /** Call when a session claims the browser. */
+  /** Call when a session claims the box. */
   claim(): void {
     this.#load.claim();
   }
 
   async close(): Promise<void> {
     this.#stopController.abort();
-    this.#load.close();
     await this.#runLoop;
   }
 
   async #run(): Promise<void> {
+    try {
+      await this.#checkRegularly();
+    } finally {
+      // Without checks, the box must not count as calm, and must not stay scheduled as idle.
+      this.#load.close();
+      if (!this.#stopController.signal.aborted) this.#options.cgroup.scheduleAsIdle(false);
+    }
+  }
+
+  /** Ends when the watch is closed, or if the kernel does not count the processor time of the box. */
+  async #checkRegularly(): Promise<void> {
     const { cgroup, clock } = this.#options;
     let usedMs = cgroup.usedMs();
     let atMs = clock.monotonicMs();

@@ -31,8 +31,8 @@ export interface RunningBoxOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
   /** The loads of all boxes of this process. */
   readonly loads: BoxLoads;
-  /** Whether the box was started as a warm browser. */
-  readonly isWarm: boolean;
+  /** Whether a session has claimed the box already. */
+  readonly isClaimed: boolean;
   readonly egress: Server;
   readonly diskBytes: number;
   /** Absent for an adopted box. */
@@ -93,7 +93,7 @@ export class RunningBox implements Box {
     };
   }
 
-  raisePriority(): void {
+  claim(): void {
     this.#options.cgroup.setShare(1);
     this.#busyWatch.claim();
   }

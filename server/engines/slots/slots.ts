@@ -54,7 +54,7 @@ export interface BoxRequest {
   /** Enforced by `timeout -s KILL` around the browser, so the limit applies even if no server is running. */
   readonly lifetimeMs: number;
   /**
-   * Whether the box starts with a small share of processor time, which it keeps until `raisePriority`. For warm
+   * Whether the box starts with a small share of processor time, which it keeps until `claim`. For warm
    * browsers.
    */
   readonly background?: boolean;
@@ -116,8 +116,8 @@ export interface Box extends Closeable {
    * `close`.
    */
   resources(): BoxResources;
-  /** Gives a `background` box its full share of processor time. */
-  raisePriority(): void;
+  /** Call when a session claims the box. Gives a `background` box its full share of processor time. */
+  claim(): void;
   /** The last lines that the program wrote to standard error. */
   stderrTail(): string;
   /** Kills every process and waits until they have ended. The folder stays until `close`. */

@@ -1,4 +1,5 @@
-// Starts one box: folder, cgroup, chain, egress listener. Undoes all steps if one fails.
+// Starts one box: its folder, its cgroup, its programs (see chain.ts) and its egress listener. If a step fails, the
+// completed steps are undone.
 import type { Server } from 'node:net';
 import { Fault, reason } from '../../kit/fault.ts';
 import { Scope } from '../../kit/scope.ts';
@@ -111,7 +112,7 @@ async function start(
       clock,
       log,
       loads,
-      isWarm: request.background === true,
+      isClaimed: false,
     },
     diskBytes: limits.diskBytes,
   });

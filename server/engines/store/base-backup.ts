@@ -86,7 +86,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
         .filter(one => SEGMENT.test(one) && one >= firstSegment && one <= String(lastSegment))
         .sort();
       if (segments[0] !== firstSegment)
-        throw new Error(`the write-ahead log begins with ${segments[0]}, not with ${firstSegment}`);
+        throw new Error(`the backup is incomplete: segment ${firstSegment} of the write-ahead log is missing`);
       return { label: String(label), segments };
     },
   };

@@ -43,8 +43,9 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
     });
   app.get(`${PREFIX}assets/*`, async (request, reply) => {
     const path = (request.url.split('?', 1)[0] ?? '').slice(PREFIX.length);
-    if (!files?.has(path))
-      throw fault('route_not_found', 'The page has no such file.', { advice: 'Load the page again.' });
+    if (!files) throw notBuiltFault('site for consumers');
+    if (!files.has(path))
+      throw fault('route_not_found', 'The site for consumers has no such file.', { advice: 'Load the page again.' });
     return files.send(path, request, reply, true);
   });
 }

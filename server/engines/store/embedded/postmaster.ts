@@ -126,7 +126,8 @@ function waitForExit(child: ChildProcess): Promise<void> {
 async function waitUntilReady(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
   for (;;) {
     signal.throwIfAborted();
-    if (!isAlive(child)) throw new Error('PostgreSQL exited during its start');
+    if (!isAlive(child))
+      throw new Error(`PostgreSQL exited during startup (exit code ${child.exitCode}, signal ${child.signalCode})`);
     const file = readPostmasterFile(cluster);
     if (file?.pid === child.pid && file?.isReady) return file;
     await timer(READY_POLL_MS);

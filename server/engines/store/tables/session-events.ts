@@ -72,7 +72,7 @@ interface Disconnection {
 
 export const adoptedEvent = (at: Date): EventToRecord => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
 
-export function endEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): EventToRecord[] {
+export function endDecidedEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): EventToRecord[] {
   const decisionDetail: JsonObject = {
     status,
     reason,

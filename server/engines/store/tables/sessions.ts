@@ -129,7 +129,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('id', '=', id)
       .where(isEndUndecided)
       .returningAll();
-    const [decidedRow] = await recorder.write(update, ...event.endEvents(end, now));
+    const [decidedRow] = await recorder.write(update, ...event.endDecidedEvents(end, now));
     return decidedRow ?? findOpen(db, id);
   },
 
