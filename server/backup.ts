@@ -1,16 +1,18 @@
-// `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running.
-// Rows are committed after their files, so files are copied after the database. Stored files may be removed in the
-// meantime, so hard links to them are made before and after the backup of the database ends, and the files are copied
-// from these links.
+// `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running. A
+// row is committed after its files are stored, so the files are copied after the database. A file may be removed in the
+// meantime, so the backup makes hard links to all files when the backup of the database ends, and copies the files from
+// these links. If a process removes a file before the backup has linked the file, that process makes the link
+// (engines/artifacts/backup-links.ts).
 import { randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Config, readConfig } from './config.ts';
+import { BACKUP_LINKS_PREFIX, tryLink } from './engines/artifacts/backup-links.ts';
 import type { ManifestHead } from './engines/backups/format.ts';
 import { BackupWriter } from './engines/backups/writer.ts';
-import { type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
+import { type BackupEnd, type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { hasCode } from './kit/durable.ts';
@@ -31,14 +33,17 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
-/** The prefix of the folder in the data folder that contains the hard links during a backup. A random id follows. */
-const SNAPSHOT_PREFIX = '.backup-';
 const LOCK_WAIT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
-/** Linked in this order, because the outbox moves files from the first to the second. */
-const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
-/** Folders of files from ended sessions that have not been moved to the artifacts yet. */
-const UNMOVED_FOLDERS = [join('staging', 'downloads'), 'recordings'];
+/** Linked in this order, because files are moved from the earlier folders to the later ones. */
+const FILE_FOLDERS = [
+  'recordings',
+  join('staging', 'downloads'),
+  join('staging', 'outbox'),
+  join('artifacts', 'objects'),
+];
+/** Retried, because a process that removes a file may add a link at the same time. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 5 } as const;
 const COPY_CHUNK_BYTES = 1024 * 1024;
 const STABLE_READ_ATTEMPTS_MAX = 20;
 const PERMISSION_BITS = 0o777;
@@ -116,27 +121,25 @@ async function copyAll(
   writer: BackupWriter,
   scope: Scope,
 ): Promise<number> {
-  const snapshotDir = await createSnapshotDir(dataDir, scope);
   if (base) await copyCluster(base, writer);
-  const linkedAtStart = new Set<string>();
-  for (const folder of LINKED_FOLDERS)
-    for (const path of await linkFolder(dataDir, snapshotDir, folder)) linkedAtStart.add(path);
+  // From now on, other processes link the files that they remove.
+  const linksDir = await createLinksDir(dataDir, scope);
   // Read before the backup of the database ends, so that the copied audit heads may be older than the database, but
   // never newer. The master key must not change until then, because the rows are sealed with it.
   const identityFiles = await identityOf(dataDir);
-  if (base) await finishCluster(base, writer);
+  const clusterEnd = await base?.finish();
+  const removedMeanwhile = await countFiles(linksDir, FILE_FOLDERS);
+  for (const folder of FILE_FOLDERS) await linkFolder(dataDir, linksDir, folder);
   if ((await identityOf(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();
-  for (const folder of LINKED_FOLDERS)
-    for (const path of await linkFolder(dataDir, snapshotDir, folder)) linkedAtStart.delete(path);
-  for (const folder of LINKED_FOLDERS) await copyTree(writer, snapshotDir, dataDir, folder);
-  for (const folder of UNMOVED_FOLDERS) await copyTree(writer, dataDir, dataDir, folder);
+  if (base && clusterEnd) await copyEndOfCluster(base.cluster, clusterEnd, writer);
+  for (const folder of FILE_FOLDERS) await copyTree(writer, linksDir, dataDir, folder);
   for (const [name, text] of identityFiles) {
     const fileInfo = await metaOf(join(dataDir, name));
     const bytes = Buffer.from(text);
     if (fileInfo)
       await writer.add({ path: name, ...fileInfo.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
   }
-  return linkedAtStart.size;
+  return removedMeanwhile;
 }
 
 const masterKeyReplaced = (): Fault =>
@@ -200,12 +203,10 @@ async function addControlFile(writer: BackupWriter, cluster: string): Promise<vo
   );
 }
 
-async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<void> {
-  const { label, segments } = await base.finish();
-  for (const name of segments)
-    await addFile(writer, join(base.cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
-  const fileInfo = await metaOf(join(base.cluster, 'PG_VERSION'));
-  if (!fileInfo) throw new Error(`${base.cluster} no longer exists`);
+async function copyEndOfCluster(cluster: string, { label, segments }: BackupEnd, writer: BackupWriter): Promise<void> {
+  for (const name of segments) await addFile(writer, join(cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
+  const fileInfo = await metaOf(join(cluster, 'PG_VERSION'));
+  if (!fileInfo) throw new Error(`${cluster} no longer exists`);
   const bytes = Buffer.from(label);
   await writer.add({
     path: 'pg/backup_label',
@@ -222,20 +223,20 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
  * Creates the folder of this backup, and locks it. The lock, unlike a process id, also shows in another container that
  * the backup is still running.
  */
-async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string> {
+async function createLinksDir(dataDir: string, scope: Scope): Promise<string> {
   for (const name of await readdir(dataDir))
-    if (name.startsWith(SNAPSHOT_PREFIX)) await removeIfAbandoned(join(dataDir, name));
-  const { snapshotDir, lock } = await lockNewFolder(dataDir);
+    if (name.startsWith(BACKUP_LINKS_PREFIX)) await removeIfAbandoned(join(dataDir, name));
+  const { linksDir, lock } = await lockNewFolder(dataDir);
   scope.own(lock);
-  scope.defer(() => rm(snapshotDir, { recursive: true, force: true }));
-  return snapshotDir;
+  scope.defer(() => rm(linksDir, REMOVAL));
+  return linksDir;
 }
 
 /** Tries again if another backup mistook the new folder for one of a killed backup before the folder was locked. */
 async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) {
-  const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
+  const linksDir = join(dataDir, `${BACKUP_LINKS_PREFIX}${randomUUID()}`);
   try {
-    return { snapshotDir, lock: await lockDataFolder(snapshotDir, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
+    return { linksDir, lock: await lockDataFolder(linksDir, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
   } catch (error) {
     if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
     return lockNewFolder(dataDir, attemptsLeft - 1);
@@ -243,38 +244,29 @@ async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) 
 }
 
 /** Removes the folder of a backup that was killed. */
-async function removeIfAbandoned(snapshotDir: string): Promise<void> {
+async function removeIfAbandoned(linksDir: string): Promise<void> {
   // A Fault means that the backup is running, or that another backup has just removed the folder.
-  const lock = await lockDataFolder(snapshotDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
+  const lock = await lockDataFolder(linksDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
   if (!lock) return;
   try {
-    await rm(snapshotDir, { recursive: true, force: true });
+    await rm(linksDir, REMOVAL);
   } finally {
     await lock.close();
   }
 }
 
-/** Links the files that are in the folder now, and returns their paths. */
-async function linkFolder(dataDir: string, linksDir: string, folder: string): Promise<string[]> {
-  const files: string[] = [];
+/** Links the files that are in the folder now. */
+async function linkFolder(dataDir: string, linksDir: string, folder: string): Promise<void> {
   await mkdir(join(linksDir, folder), { recursive: true, mode: 0o700 });
-  for await (const { path, isFolder } of walk(dataDir, folder)) {
+  for await (const { path, isFolder } of walk(dataDir, folder))
     if (isFolder) await mkdir(join(linksDir, path), { recursive: true, mode: 0o700 });
-    else if (await tryLink(join(dataDir, path), join(linksDir, path))) files.push(path);
-  }
-  return files;
+    else await tryLink(join(dataDir, path), join(linksDir, path));
 }
 
-/** Returns false if the file no longer exists. */
-async function tryLink(from: string, to: string): Promise<boolean> {
-  try {
-    await link(from, to);
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    if (hasCode(error, 'EEXIST')) return true;
-    throw error;
-  }
+async function countFiles(root: string, folders: readonly string[]): Promise<number> {
+  let count = 0;
+  for (const folder of folders) for await (const { isFolder } of walk(root, folder)) if (!isFolder) count += 1;
+  return count;
 }
 
 /** Adds the files below `root`. The modes and owners of the folders are taken from the data folder. */
@@ -320,7 +312,7 @@ async function addFile(writer: BackupWriter, from: string, path: string, compres
 }
 
 interface TreeEntry {
-  /** Relative to the root. */
+  /** Relative to the `root` argument of `walk`. */
   readonly path: string;
   readonly isFolder: boolean;
 }

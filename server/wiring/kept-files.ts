@@ -38,7 +38,7 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
   const { host, clock, log } = runtime;
   const { config, store, scope } = deps;
   const artifacts = scope.own(await openArtifacts(config, clock));
-  const staging = await Staging.open(join(config.dataDir, 'staging', 'outbox'));
+  const staging = await Staging.open(config.dataDir);
   const prompt = (): void => deps.prompt(OUTBOX);
   const outbox = scope.own(new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt }));
   return {
@@ -56,7 +56,7 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
 
 /** The S3 client is loaded only if a bucket is configured. */
 async function openArtifacts({ s3, sharedDir, process }: KeptFilesDeps['config'], clock: Clock): Promise<Artifacts> {
-  if (!s3) return openDisk(join(sharedDir, 'artifacts'), process?.number);
+  if (!s3) return openDisk(sharedDir, process?.number);
   const { openS3 } = await import('../engines/artifacts/s3.ts');
   return openS3(s3, clock);
 }

@@ -67,8 +67,11 @@ assert.ok(backUp && askStatus && stopAndMove && restoreNewest);
 
 const restoreInto = (archive: string, into: string) =>
   runBerth(['restore', archive], { ...server.env, BERTH_DATA_DIR: into });
-const stateOf = async (of: TestServer, id: string): Promise<StorageState> =>
-  (await of.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`)).body;
+async function stateOf(of: TestServer, id: string): Promise<StorageState> {
+  const { status, text: said, body } = await of.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`);
+  assert.equal(status, 200, said);
+  return body;
+}
 const stateWith = (value: string) => ({
   cookies: [
     {

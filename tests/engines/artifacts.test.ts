@@ -1,17 +1,18 @@
 // Artifacts on the local disk: the common suite, and tests that only the disk needs.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { openDisk } from '../../server/engines/artifacts/disk.ts';
 import { asKey, downloadKey, extensionKey } from '../../server/engines/artifacts/keys.ts';
+import { Staging } from '../../server/engines/artifacts/staging.ts';
 import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { describeArtifacts } from './artifacts-suite.ts';
 
-describeArtifacts('disk', (_scope, folder) => openDisk(join(folder, 'artifacts')));
+describeArtifacts('disk', (_scope, folder) => openDisk(folder));
 
 const APP = randomUUID() as ApplicationId;
 const SESSION = randomUUID() as SessionId;
@@ -27,16 +28,16 @@ describe('artifacts on disk', () => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
-      assert.equal(statSync(join(folder, 'objects')).mode & 0o077, 0);
-      assert.equal(statSync(join(folder, 'objects', key)).mode & 0o077, 0);
+      assert.equal(statSync(join(folder, 'artifacts', 'objects')).mode & 0o077, 0);
+      assert.equal(statSync(join(folder, 'artifacts', 'objects', key)).mode & 0o077, 0);
     }));
 
   it('unfinished files of a killed server are removed at the next start', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
-      writeFileSync(join(folder, 'incoming', 'half'), 'abc');
+      writeFileSync(join(folder, 'artifacts', 'incoming', 'half'), 'abc');
       await disk.recover();
-      assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
+      assert.deepEqual(readdirSync(join(folder, 'artifacts', 'incoming')), []);
     }));
 
   it('no empty folders remain when objects are removed', () =>
@@ -45,17 +46,38 @@ describe('artifacts on disk', () => {
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
       await disk.remove([key]);
-      assert.deepEqual(readdirSync(join(folder, 'objects')), []);
+      assert.deepEqual(readdirSync(join(folder, 'artifacts', 'objects')), []);
+    }));
+
+  it('an object that is removed during a backup is linked in the folder of the backup first', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      const key = downloadKey(APP, SESSION, randomUUID());
+      await disk.put(key, Readable.from([Buffer.from('x')]));
+      mkdirSync(join(folder, '.backup-1'));
+      await disk.remove([key]);
+      assert.equal(await disk.stat(key), undefined);
+      assert.equal(readFileSync(join(folder, '.backup-1', 'artifacts', 'objects', key), 'utf8'), 'x');
+    }));
+
+  it('a staged file that is removed during a backup is linked in the folder of the backup first', () =>
+    inFolder(async folder => {
+      const staging = await Staging.open(folder);
+      const { name } = await staging.write(Readable.from([Buffer.from('x')]));
+      mkdirSync(join(folder, '.backup-1'));
+      await staging.remove(name);
+      assert.equal(await staging.open(name), undefined);
+      assert.equal(readFileSync(join(folder, '.backup-1', 'staging', 'outbox', name), 'utf8'), 'x');
     }));
 
   it('an error is reported when the disk cannot store a file', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
-      mkdirSync(join(folder, 'objects', APP));
-      writeFileSync(join(folder, 'objects', APP, 'sessions'), 'a file where a folder should be');
+      mkdirSync(join(folder, 'artifacts', 'objects', APP));
+      writeFileSync(join(folder, 'artifacts', 'objects', APP, 'sessions'), 'a file where a folder should be');
       const key = downloadKey(APP, SESSION, randomUUID());
       await assert.rejects(disk.put(key, Readable.from([Buffer.from('x')])), /ENOTDIR|EEXIST/);
-      assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
+      assert.deepEqual(readdirSync(join(folder, 'artifacts', 'incoming')), []);
     }));
 });
 

@@ -44,9 +44,9 @@ describe('the outbox', () => {
     await store.accounts.insert(account);
     const row = { id: app, name: 'Shop', slug: `s-${app}`, billingAccountId: account.id, revision: 1 };
     await store.applications.insert({ ...row, createdAt: now, updatedAt: now }, account.id, 50);
-    staging = await Staging.open(join(folder, 'staging'));
+    staging = await Staging.open(folder);
     s3 = scope.own(await startS3());
-    disk = scope.own(await openDisk(join(folder, 'artifacts')));
+    disk = scope.own(await openDisk(folder));
     const keys = { accessKey: s3.accessKey, secretKey: new Secret(s3.secretKey) };
     const { endpoint } = s3;
     bucket = scope.own(
@@ -84,7 +84,7 @@ describe('the outbox', () => {
     assert.deepEqual(await disk.stat(key), { size: bytes.length });
     assert.ok((await read(outbox, key))?.equals(bytes));
     assert.equal((await outbox.waiting(app, [key])).size, 0);
-    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await outbox.close();
   });
 
@@ -98,7 +98,7 @@ describe('the outbox', () => {
     await outbox.post(app, firstFile, { key: second, staged: await stage(Buffer.from('b')) });
     await emptyOutbox(outbox);
     assert.deepEqual([String(await read(outbox, first)), String(await read(outbox, second))], ['a', 'b']);
-    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await outbox.close();
   });
 
@@ -155,7 +155,7 @@ describe('the outbox', () => {
     assert.equal(await successor.recover(), 1);
     await emptyOutbox(successor);
     assert.equal((await read(successor, key))?.toString(), 'posted');
-    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await successor.close();
   });
 
@@ -168,7 +168,7 @@ describe('the outbox', () => {
     await outbox.remove(app, [waits, stored]);
     await emptyOutbox(outbox);
     for (const key of [waits, stored]) assert.equal(await read(outbox, key), undefined);
-    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await outbox.close();
   });
 

@@ -21,7 +21,7 @@ const root = await mkdtemp(join(tmpdir(), 'berth-left-behind-'));
 after(() => rm(root, { recursive: true }));
 
 test('keeps a complete download whose row cannot be written, and stores the downloads of other sessions', async () => {
-  const staging = await Staging.open(join(root, 'staging'));
+  const staging = await Staging.open(root);
   const salvage = await SalvagedFiles.open(join(root, 'salvage'));
   for (const session of [BROKEN_SESSION, OTHER_SESSION]) {
     await mkdir(join(root, session));

@@ -1,4 +1,4 @@
-// Stores artifacts in a folder of the local disk: `objects/` contains files named by key, `incoming/` contains
+// Stores artifacts in the data folder: `artifacts/objects/` contains files named by key, `artifacts/incoming/` contains
 // unfinished files. A file is written to `incoming`, synced and then renamed, so that `objects` contains only complete
 // objects.
 import { randomUUID } from 'node:crypto';
@@ -7,6 +7,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { hasCode, makeFolder, moveDurably, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { Artifacts, ByteRange, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
+import { linkForBackups } from './backup-links.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
@@ -15,20 +16,22 @@ const READ_CHUNK_BYTES = 256 * 1024;
  * `process` is the number of this process if several processes use the folder. Each process has its own folder for
  * unfinished files.
  */
-export async function openDisk(folder: string, process = 1): Promise<Artifacts> {
-  const disk = new Disk(folder, process === 1 ? 'incoming' : `incoming-${process}`);
+export async function openDisk(dataDir: string, process = 1): Promise<Artifacts> {
+  const disk = new Disk(dataDir, process === 1 ? 'incoming' : `incoming-${process}`);
   await disk.createFolders();
   return disk;
 }
 
 class Disk implements Artifacts {
   readonly kind = 'disk';
+  readonly #dataDir: string;
   readonly #objectsFolder: string;
   readonly #incomingFolder: string;
 
-  constructor(folder: string, incomingName: string) {
-    this.#objectsFolder = join(folder, 'objects');
-    this.#incomingFolder = join(folder, incomingName);
+  constructor(dataDir: string, incomingName: string) {
+    this.#dataDir = dataDir;
+    this.#objectsFolder = join(dataDir, 'artifacts', 'objects');
+    this.#incomingFolder = join(dataDir, 'artifacts', incomingName);
   }
 
   async createFolders(): Promise<void> {
@@ -101,6 +104,7 @@ class Disk implements Artifacts {
     const folders = new Set<string>();
     for (const key of keys) {
       const path = this.#pathOf(key);
+      await linkForBackups(this.#dataDir, path);
       await unlink(path).then(() => folders.add(dirname(path)), ignoreAbsent);
     }
     for (const folder of folders) await this.#removeEmptyFolders(folder);

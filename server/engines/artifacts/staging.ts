@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
+import { linkForBackups } from './backup-links.ts';
 import { ScratchFile } from './scratch-file.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
@@ -17,15 +18,19 @@ export interface StagedFile extends Stored {
 }
 
 export class Staging {
+  readonly #dataDir: string;
   readonly #folder: string;
 
-  private constructor(folder: string) {
+  private constructor(dataDir: string, folder: string) {
+    this.#dataDir = dataDir;
     this.#folder = folder;
   }
 
-  static async open(folder: string): Promise<Staging> {
+  /** Opens `staging/outbox` in the data folder. */
+  static async open(dataDir: string): Promise<Staging> {
+    const folder = join(dataDir, 'staging', 'outbox');
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new Staging(folder);
+    return new Staging(dataDir, folder);
   }
 
   /** Writes a stream to a new file. If the stream fails, the file is removed. */
@@ -42,9 +47,9 @@ export class Staging {
   }
 
   /**
-   * Creates a second hard link to a complete file on the same disk in this folder, and computes the checksum of the
-   * file. `head` contains its first `headBytes` bytes. The caller removes the original link after a row has been
-   * written for the new one, so that the file is never lost.
+   * Creates a second hard link, in this folder, to a complete file on the same disk, and computes the checksum of the
+   * file. `head` contains the first `headBytes` bytes of the file. The caller removes the original link after a row has
+   * been written for the new link, so that the file is never lost.
    */
   async linkIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
     const name = randomUUID();
@@ -100,6 +105,7 @@ export class Staging {
   }
 
   async remove(name: string): Promise<void> {
+    await linkForBackups(this.#dataDir, this.pathOf(name));
     await rm(this.pathOf(name), { force: true });
   }
 

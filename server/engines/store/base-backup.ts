@@ -29,11 +29,14 @@ export interface BaseBackup extends Closeable {
   readonly migration: string;
   /** Whether a path in the cluster belongs in the backup. */
   isCopied(path: string): boolean;
-  /**
-   * Ends the backup. For a restore, `label` must become the file `backup_label`, and `pg_wal` must contain these
-   * segments.
-   */
-  finish(): Promise<{ readonly label: string; readonly segments: readonly string[] }>;
+  /** Ends the backup. The segments are kept until `close`. */
+  finish(): Promise<BackupEnd>;
+}
+
+/** For a restore, `label` must become the file `backup_label`, and `pg_wal` must contain these segments. */
+export interface BackupEnd {
+  readonly label: string;
+  readonly segments: readonly string[];
 }
 
 /**
