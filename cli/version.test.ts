@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { versionText } from './version.ts';
 
 for (const kind of ['relative', 'absolute'] as const)
-  test(`the version contains the commit of an additional work tree whose path to the common folder is ${kind}`, t => {
+  test(`the version contains the commit of an additional work tree whose paths of Git folders are ${kind}`, t => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-version-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const git = join(folder, 'git');
     const own = join(git, 'worktrees', 'extra');
     mkdirSync(own, { recursive: true });
     mkdirSync(join(git, 'refs', 'heads'), { recursive: true });
-    writeFileSync(join(folder, '.git'), `gitdir: ${own}\n`);
+    writeFileSync(join(folder, '.git'), `gitdir: ${kind === 'absolute' ? own : 'git/worktrees/extra'}\n`);
     writeFileSync(join(own, 'HEAD'), 'ref: refs/heads/main\n');
     writeFileSync(join(own, 'commondir'), `${kind === 'absolute' ? git : '../..'}\n`);
     writeFileSync(join(git, 'refs', 'heads', 'main'), '0123456789abcdef0123456789abcdef01234567\n');

@@ -47,7 +47,7 @@ function commitOfCheckout(root: string): string | undefined {
 /** In an additional work tree, `.git` is a file that contains the path of the Git folder. */
 function gitFolder(root: string): string {
   const path = join(root, '.git');
-  return statSync(path).isDirectory() ? path : readText(path).replace(/^gitdir: /, '');
+  return statSync(path).isDirectory() ? path : resolve(root, readText(path).replace(/^gitdir: /, ''));
 }
 
 function commitOfRef(folder: string, ref: string): string | undefined {

@@ -368,6 +368,25 @@ for (const [what, change, status, code] of [
     assert.ok(refusal.body.message.length > 20);
   });
 
+// ---- several clients ------------------------------------------------------------------------------------------------
+
+test('the overrides of a client are in effect again after another client that had set the same overrides disconnected', async () => {
+  const sized = (width: number) => ({ width, height: 400, deviceScaleFactor: 1, mobile: false });
+  const read = (): Promise<unknown> => client.evaluate("`${innerWidth} ${matchMedia('print').matches}`", page);
+  await client.send('Emulation.setDeviceMetricsOverride', sized(640), page);
+  await client.send('Emulation.setEmulatedMedia', { media: 'print' }, page);
+  await eventually('the overrides of the first client', read, found => found === '640 true');
+  const other = await CdpClient.connect(session.connectUrl);
+  const otherPage = await other.attachToPage();
+  await other.send('Emulation.setDeviceMetricsOverride', sized(300), otherPage);
+  await other.send('Emulation.setEmulatedMedia', { media: 'screen' }, otherPage);
+  await eventually('the overrides of the second client', read, found => found === '300 false');
+  await other.close();
+  await eventually('the overrides of the first client', read, found => found === '640 true');
+  await client.send('Emulation.clearDeviceMetricsOverride', {}, page);
+  await client.send('Emulation.setEmulatedMedia', { media: '' }, page);
+});
+
 test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);

@@ -14,6 +14,7 @@ import type {
   TotpSecret,
 } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { createSetUpToken, PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -94,6 +95,33 @@ test('changing the address of an account with a set-up link leaves the address u
   assert.equal((await read(ada)).emailVerified, false);
   const back = await changeEmail(EMAIL, 'other@example.com');
   assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
+});
+
+test('a set-up link that could not be used because another account has just taken the address works with another address', async () => {
+  await queryRows(
+    server,
+    "insert into accounts (id, name, email, created_at) values (gen_random_uuid(), 'Bob', 'bob@example.com', now())",
+  );
+  const setUp = async (token: string, email: string) => {
+    const person = new Person(server);
+    const body = { token, name: 'Ada', email, password: PASSWORD };
+    const { status, text } = await person.post('/v1/sign-in/setup', body);
+    return { person, status, text };
+  };
+  const ownEmails = [EMAIL, 'bob@example.com'];
+  const tokens: string[] = [];
+  for (const email of ownEmails) tokens.push(await createSetUpToken(server, '--email', email));
+  const responses = await Promise.all(tokens.map(token => setUp(token, 'shared@example.com')));
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 409]);
+  const loser = responses.findIndex(({ status }) => status === 409);
+  assert.match(responses[loser]?.text ?? '', /email_taken/);
+  const second = await setUp(tokens[loser] ?? '', ownEmails[loser] ?? '');
+  assert.equal(second.status, 200, second.text);
+  const winnersToken = await createSetUpToken(server, '--email', 'shared@example.com');
+  const third = await setUp(winnersToken, ownEmails[1 - loser] ?? '');
+  assert.equal(third.status, 200, third.text);
+  ada = loser === 0 ? second.person : third.person;
+  assert.equal((await read(ada)).email, EMAIL);
 });
 
 test('signing in with a password works, and a wrong password does not reveal whether the account exists', async () => {
@@ -249,7 +277,7 @@ test('a human session ends after twelve hours without use, and after seven days'
     assert.equal((await ada.get('/v1/account')).status, 200, `after ${uses} times 11 hours`);
     await waitUntilUseIsRecorded();
   }
-  await server.advance(4 * HOUR_MS); // 169 hours after the sign-in, 4 after the last use.
+  await server.advance(4 * HOUR_MS); // 169 hours after the sign-in, and 4 hours after the last use.
   assert.equal((await ada.get('/v1/account')).status, 401, 'after seven days');
   await ada.signIn(EMAIL);
   await server.advance(12 * HOUR_MS);

@@ -86,6 +86,31 @@ test('leaves a recovered read call to the next process if the service stops whil
   assert.deepEqual(ends, []);
 });
 
+test('recovers the calls after a call whose start fails unexpectedly, and does not end that call', async () => {
+  const ends: InvocationEnd[] = [];
+  const startedIds: unknown[] = [];
+  const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
+  const executions = executionsWith({
+    rows: {
+      listOpen: async () => [row, next],
+      end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end),
+    },
+    keys: { get: async () => key },
+    catalogue: { findRevision: async () => operation },
+    openInput: async () => ({}),
+    managed: {
+      releaseLeftoverSessions: async () => {},
+      prepare: async (...[, , id]: unknown[]) => {
+        startedIds.push(id);
+        throw new Error('the stored operation is not valid');
+      },
+    },
+  });
+  assert.deepEqual(await executions.recover(), { recovered: 2 });
+  assert.deepEqual(startedIds, [row.id, next.id]);
+  assert.deepEqual(ends, []);
+});
+
 test('ends a recovered call as failed if its input cannot be opened, and still runs the calls after it', async () => {
   const ends: InvocationEnd[] = [];
   const startedId = Promise.withResolvers<unknown>();

@@ -175,7 +175,8 @@ export class Executions {
       ended.resolve(endedRow);
     };
     try {
-      if (this.#isClosed) throw serviceStopping(); // `close` stopped only calls that ran at that time.
+      // `close` stopped only the calls that were running when it was called.
+      if (this.#isClosed) throw serviceStopping();
       const preparedCall = await this.#prepare(caller, row, operation, input, abortController.signal);
       const dispatchedRow = await this.#dispatch(row, preparedCall, runningInvocation).catch(async error => {
         const sessionRelease = this.#release(preparedCall);
@@ -301,7 +302,12 @@ export class Executions {
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#runningInvocations.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
     const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH);
-    for (const row of leftoverRows) await this.#recoverOne(row);
+    for (const row of leftoverRows)
+      await this.#recoverOne(row).catch(error => {
+        if (isFault(error) || this.#isClosed) throw error;
+        // The next run tries again. Meanwhile, this invocation must not block those after it.
+        this.#parts.log.error('invocation.not_recovered', { invocationId: row.id, reason: reason(error) });
+      });
     return { recovered: leftoverRows.length };
   }
 
@@ -534,7 +540,7 @@ const isResumable = ({ kind, operationId }: InvocationRow): boolean =>
 
 function runningOf(row: InvocationRow): RunningInvocation {
   const started = Promise.withResolvers<void>();
-  started.promise.catch(() => {}); // There may be no caller that waits for the start.
+  started.promise.catch(() => {}); // Prevents an unhandled rejection if no caller waits for the start.
   return {
     ...{ started, ended: Promise.withResolvers<InvocationRow | undefined>(), abortController: new AbortController() },
     ...{ effect: row.effect, isResumable: isResumable(row), mayHaveBegun: row.state === 'dispatched' },

@@ -21,7 +21,7 @@ const secretParams = {
 };
 
 for (const method of LOGGED_COMMANDS)
-  test(`logs ${method} without typed text, arguments and secrets`, () => {
+  test(`logs ${method} without typed text, arguments or secrets`, () => {
     const kept = JSON.stringify(commandParams(method, secretParams));
     assert.ok(!kept.includes(SECRET) && !kept.includes('KeyH') && !kept.includes('72'), kept);
   });

@@ -136,7 +136,7 @@ export function mayReturnSecrets(method: string, params: UntrustedObject): boole
   return method === FUNCTION_METHOD || expression.length > SCANNED_CHARS_MAX || SECRET_WORDS.test(expression);
 }
 
-/** Returns the logged fields of a response, of which `responseMessage` is the parsed message. */
+/** Returns the logged fields of a response. `responseMessage` is the parsed CDP message. */
 export function commandResult(method: string, isSecret: boolean, responseMessage: UntrustedObject): JsonObject {
   const error = objectAt(responseMessage, 'error');
   if (error)

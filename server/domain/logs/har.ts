@@ -6,8 +6,8 @@ import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
 /**
- * A request is written only after this many further entries, because events with its sent headers can arrive slightly
- * after its end.
+ * A request that has ended is written only after this many further entries, because events with the headers that it
+ * sent can arrive slightly after its end.
  */
 const SETTLING_ENTRIES = 200;
 /** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
@@ -207,7 +207,8 @@ export class HarAssembly {
     const settledEntries: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
       const isSettled = endedAtEntry !== undefined && this.#entryCount - endedAtEntry > SETTLING_ENTRIES;
-      // The map is in order of start, so the first request that is not complete ends the loop.
+      // The map contains the requests in the order in which they started. The first request that is not settled ends
+      // the loop, unless too many requests are kept.
       if (!isSettled && this.#chains.size <= OPEN_REQUESTS_MAX) break;
       settledEntries.push(...this.#finish(id));
     }

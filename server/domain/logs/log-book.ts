@@ -73,7 +73,7 @@ export class LogBook {
 
 /**
  * Returns the time up to which console messages are stored, according to the last chunk: the time of its last console
- * message, or else its start.
+ * message or, if it contains none, the time of its first entry.
  */
 function consoleStoredUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);

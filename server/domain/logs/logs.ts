@@ -14,11 +14,14 @@ import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { LogPage, LogQuery, LogState, Logs, NumberedLog } from './api.ts';
 import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
 import { harOf } from './har.ts';
+import { ENTRIES_DROPPED } from './session-log.ts';
 
 const POLL_MS = 1_000;
 /** The number of chunks that are read at once: about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
-/** A list ends after the entry with which it exceeds this size. The caller requests the rest. */
+/**
+ * A list ends after the entry with which it exceeds this size. The caller requests the remaining entries separately.
+ */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
@@ -122,7 +125,7 @@ export class LogService implements Logs, Closeable {
     }
   }
 
-  /** Yields the stored lines after `after`. Chunks without an entry of these kinds are skipped. */
+  /** Yields the stored lines with numbers above `after`. Chunks without an entry of these kinds are skipped. */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,
@@ -169,10 +172,16 @@ interface LogFilter extends Period {
   readonly pageId?: number;
 }
 
-/** Whether the entry matches. Markers match every kind and page. */
-const isRequested = ({ at, kind, page = NO_PAGE }: LogEntry, { kinds, pageId, ...period }: LogFilter): boolean =>
-  isWithin(period, at) &&
-  (kind === 'any' || ((!kinds || kinds.includes(kind)) && (pageId === undefined || pageId === page)));
+/**
+ * Whether the entry matches the filter. Entries of the kind `any` match every requested kind, and reports of dropped
+ * entries match every page.
+ */
+function isRequested(entry: LogEntry, { kinds, pageId, ...period }: LogFilter): boolean {
+  const { at, kind, method, page = NO_PAGE } = entry;
+  const isOfKind = !kinds || kind === 'any' || kinds.includes(kind);
+  const isOfPage = pageId === undefined || method === ENTRIES_DROPPED || page === pageId;
+  return isOfKind && isOfPage && isWithin(period, at);
+}
 
 function filterOf(query: LogQuery): LogFilter {
   const kinds = kindsOf(query);

@@ -65,7 +65,7 @@ const URL_HEADERS: ReadonlySet<string> = new Set([
 export const truncate = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text.toWellFormed() : boundedText(text, charsMax) + CUT;
 
-/** Removes user info, and the values of parameters with secret names in the query and the fragment. */
+/** Redacts the user info of a URL, and the values of parameters with secret names in its query and fragment. */
 export function redactUrl(rawUrl: string): string {
   const url = boundedText(rawUrl, URL_SCANNED_CHARS_MAX);
   if (/^\s*data:/i.test(url))

@@ -27,7 +27,7 @@ test('joins typed characters into words, and applies corrections with backspace'
   assert.ok(!typedText.occursIn('abc') && !typedText.occursIn('hunter2abc'.slice(1, 7)));
 });
 
-test('remembers a long text only once, and forgets the oldest text first', () => {
+test('remembers a long text only once, and removes the oldest text first', () => {
   const typedText = new TypedText();
   typedText.rememberText('first-of-all-1');
   for (const character of 'x'.repeat(200).concat('-1')) typedText.addCharacter('page', character);

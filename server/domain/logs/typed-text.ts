@@ -57,7 +57,7 @@ export class TypedText {
     this.#typedCharacters.delete(channel);
   }
 
-  /** Remembers all strings in the arguments. */
+  /** Remembers the strings in the arguments, up to `STRINGS_MAX` strings and a depth of 12. */
   rememberPassed(value: unknown): void {
     let remainingStrings = STRINGS_MAX;
     const walk = (part: unknown, depth: number): void => {

@@ -106,7 +106,7 @@ describe('the log watcher', () => {
     assert.ok(attendance === undefined && scene.live.tap === undefined);
   });
 
-  it('does not enable Runtime if the operator turned the console log off', async () => {
+  it('does not enable the Runtime domain if the operator turned off the console log', async () => {
     const scene = new Scene();
     await scene.watcher(false)(scene.live, ROW);
     assert.ok(

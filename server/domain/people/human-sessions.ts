@@ -12,7 +12,7 @@ import type { HumanCaller, RequestSource } from '../identity/caller.ts';
 import { SESSION_IDLE_MS } from '../identity/callers.ts';
 import { mint } from '../identity/credentials.ts';
 
-/** The maximum lifetime of a human session (platform contract 5.4). */
+/** The maximum lifetime of a human session. */
 export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
 
 export interface HumanSessionsParts {

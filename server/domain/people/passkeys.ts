@@ -63,7 +63,7 @@ export class Passkeys {
     if (outcome === 'exists') throw signInFailed('passkey');
   }
 
-  /** Starts a sign-in with a passkey of this account, or with any passkey of the browser if no account is given. */
+  /** Creates a challenge for a passkey of this account, or for any passkey of the browser if no account is given. */
   async beginAuthentication(origin: URL, account?: AccountId): Promise<PasskeyChallengeView> {
     const allowedPasskeys = account ? await this.#parts.store.passkeys.list(account) : [];
     return this.#createTicket(

@@ -61,7 +61,7 @@ export interface SignInStep {
 }
 
 export interface SignInParts {
-  readonly store: Pick<Store, 'accounts' | 'signInTickets'>;
+  readonly store: Pick<Store, 'accounts' | 'signInTickets' | 'atomically'>;
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'record'>;
   readonly registration: Registration;
@@ -102,11 +102,14 @@ export class SignIn {
     if (accountWithEmail && accountWithEmail.id !== previousAccount.id) throw emailTaken();
     const passwordHash = await passwords.hash(request.password);
     const now = clock.now();
-    if (!(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
     // A changed address has not been verified.
     const emailVerifiedAt = email === previousAccount.email ? previousAccount.emailVerifiedAt : undefined;
     const change = { name, email, passwordHash, passwordChangedAt: now, emailVerifiedAt };
-    if ((await store.accounts.change(previousAccount.id, change)) === 'email_taken') throw emailTaken();
+    // If the account cannot be changed, the error undoes the use of the link.
+    await store.atomically(async trx => {
+      if (!(await trx.signInTickets.use(ticket.id, now))) throw signInFailed('link');
+      if ((await trx.accounts.change(previousAccount.id, change)) === 'email_taken') throw emailTaken();
+    });
     // Ends the sessions that were created before the link was used.
     await sessions.endOthers(previousAccount.id, undefined);
     const action = previousAccount.email === undefined ? 'account.created' : 'account.password_changed';

@@ -124,9 +124,10 @@ function takeRead(reading: PageReading): boolean {
 async function pageOf({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
-  const titlePromise = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
-  // A page may show text that a person typed in its title or its address.
-  const title = isHidden ? undefined : await titlePromise.catch(() => undefined);
+  const readTitle = (): Promise<string | undefined> =>
+    withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page)).catch(() => undefined);
+  // The title and the address of a page may contain text that a person typed.
+  const title = isHidden ? undefined : await readTitle();
   const shownTitle = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shownTitle, TITLE_CHARACTERS_MAX);
   return {

@@ -173,7 +173,10 @@ export class MuxClient implements ChannelOwner {
     return this.#root?.id;
   }
 
-  /** Bytes of messages that are waiting for a page to respond, or for an earlier command to be judged. */
+  /**
+   * Bytes of messages that are waiting for a page to respond, for an earlier command to be judged, or for a long
+   * message to be read.
+   */
   get bufferedBytes(): number {
     return this.#bufferedBytes;
   }
@@ -508,13 +511,11 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Called when the client has disconnected. Targets that it held are no longer held, and the overrides of other
-   * clients are restored.
+   * Called when the client has disconnected. Targets that the client held are no longer held. If the client could reach
+   * only one page, the overrides that other clients have set on its targets are restored.
    */
   close(): void {
-    const targets = this.#isOnPage
-      ? new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []))
-      : [];
+    const targets = new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []));
     this.#removeChannels(() => true);
     for (const targetId of targets) this.#mux.restoreOverrides(targetId, this);
   }

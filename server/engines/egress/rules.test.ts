@@ -43,7 +43,7 @@ const open = (text: string, port?: number): AddressRange => {
   };
 };
 
-/** Each row: first address, last address, rule. The rows contain every range and its neighbours. */
+/** Each row: first address, last address, rule. The rows contain every range and its neighbors. */
 const IPV4_RANGES: ReadonlyArray<readonly [string, string, string]> = [
   ['0.0.0.0', '0.0.0.0', 'unspecified'],
   ['0.0.0.1', '0.255.255.255', 'reserved'],
@@ -126,10 +126,11 @@ test('checks the IPv4 address embedded in an IPv6 address', () => {
     }
 });
 
-test('checks the IPv4 address in all three positions of local NAT64', () => {
+test('checks the IPv4 address in all four positions of local NAT64', () => {
   const all = [open('64:ff9b:1::/48')];
   assert.equal(check('64:ff9b:1::a09:909', all), 'private');
   assert.equal(check('64:ff9b:1:a09:9:900::', all), 'private');
+  assert.equal(check('64:ff9b:1:a:9:909::', all), 'private');
   assert.equal(check('64:ff9b:1:0:a:909:900:0', all), 'private');
   assert.equal(check('64:ff9b:1::808:808', all), 'allowed');
   assert.equal(check('64:ff9b:1:808:8:800::', all), 'allowed');

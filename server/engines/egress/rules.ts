@@ -79,8 +79,9 @@ const LAST_FOUR = [12, 13, 14, 15] as const;
 const EMBEDDINGS: readonly Embedding[] = [
   { prefixRange: rangeOf('64:ff9b::/96'), positions: LAST_FOUR },
   { prefixRange: rangeOf('64:ff9b:1::/48'), positions: LAST_FOUR, isOptional: true },
-  // RFC 6052: with a /48 prefix, the IPv4 address surrounds bits 64 to 71; with a /64 prefix, it follows them.
+  // RFC 6052: with a /48 or /56 prefix, the IPv4 address surrounds bits 64 to 71; with a /64 prefix, it follows them.
   { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [6, 7, 9, 10], isOptional: true },
+  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [7, 9, 10, 11], isOptional: true },
   { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [9, 10, 11, 12], isOptional: true },
   { prefixRange: rangeOf('::ffff:0:0:0/96'), positions: LAST_FOUR },
   { prefixRange: rangeOf('::/96'), positions: LAST_FOUR },

@@ -72,13 +72,8 @@ export class PageFolder {
     await rename(join(this.path, `${NOTE_FILE}.new`), join(this.path, NOTE_FILE));
   }
 
-  /** Returns undefined if the folder has no valid description, or if the description cannot be read. */
-  note(): Promise<PageNote | undefined> {
-    return this.#readNote().catch(() => undefined);
-  }
-
-  /** Returns undefined if the folder has no valid description. */
-  async #readNote(): Promise<PageNote | undefined> {
+  /** Returns undefined if the folder has no valid description. Rejects if the description cannot be read. */
+  async note(): Promise<PageNote | undefined> {
     const text = await readFile(join(this.path, NOTE_FILE), 'utf8').catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return '';
       throw error;
@@ -90,16 +85,18 @@ export class PageFolder {
 
   /** Removes the folder if it has no valid description, because nothing can then be read from it. */
   async removeIfUndescribed(): Promise<void> {
-    const isUndescribed = await this.#readNote().then(
-      note => note === undefined,
-      () => false,
-    );
-    if (isUndescribed) await this.remove();
+    if ((await this.note()) === undefined) await this.remove();
   }
 
-  /** Returns the segments in the order of their sequence numbers. */
+  /**
+   * Returns the segments in the order of their sequence numbers. Rejects if the folder exists and cannot be read,
+   * because a folder without segments may be removed.
+   */
   async segments(): Promise<RawSegment[]> {
-    const names = await readdir(this.path).catch(() => []);
+    const names = await readdir(this.path).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
     const segments = names
       .flatMap(name => {
         const [, sequence, startMs, endMs] = SEGMENT_FILE.exec(name) ?? [];

@@ -83,7 +83,10 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
   /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
-  /** Whether a command opens the store while a server may be running. Processes that are running are not affected. */
+  /**
+   * Whether a command opens the store while a server may be running. A PostgreSQL that is already running is not
+   * stopped.
+   */
   readonly isBesideServer?: boolean;
   /** The folder that contains `postgres` and `initdb`. If absent, Berth searches for them. */
   readonly binariesFolder?: string;
@@ -207,11 +210,10 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
   const listener = scope.own(new Listener(target, log));
   const announcer = new Announcer(db, log);
   return {
-    accounts: accounts(db),
     ...atomicTables(db, announcer),
+    accounts: accounts(db),
     atomically: work => db.transaction().execute(trx => work(atomicTables(trx, announcer))),
     passkeys: passkeys(db),
-    signInTickets: signInTickets(db),
     consumerPasskeys: consumerPasskeys(db),
     consumerTickets: consumerTickets(db),
     line: line(db),
@@ -251,6 +253,8 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
 }
 
 const atomicTables = (db: Db, announcer: Announcer): AtomicTables => ({
+  accounts: accounts(db),
+  signInTickets: signInTickets(db),
   applications: applications(db),
   members: members(db),
   invitations: invitations(db),

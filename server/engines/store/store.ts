@@ -158,7 +158,12 @@ export type AtomicTables = Pick<
   | 'mails'
   | 'inbox'
   | 'applicationEvents'
-> & { readonly credits: CreditGrants; readonly checkouts: CheckoutRows };
+  | 'signInTickets'
+> & {
+  readonly accounts: Pick<Store['accounts'], 'change'>;
+  readonly credits: CreditGrants;
+  readonly checkouts: CheckoutRows;
+};
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`

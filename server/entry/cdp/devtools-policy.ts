@@ -1,6 +1,6 @@
-// The commands that DevTools may send to the page that it was opened on: commands about that page, if clients may send
-// them too. All other commands, including unknown ones, are refused. DevTools never pauses new targets, so it cannot
-// delay frames of the agent's page.
+// The commands that DevTools may send to the page that it was opened on: commands that concern that page and that other
+// clients may send too. All other commands, including unknown ones, are refused. DevTools never pauses new targets, so
+// it cannot delay frames of the agent's page.
 import type { Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy, type PolicyParts } from './policy.ts';

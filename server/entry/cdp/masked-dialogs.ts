@@ -33,7 +33,7 @@ export class MaskedDialogs {
     return encode(message, { ...params, userInput: '' });
   }
 
-  /** Removes and returns the events of the dialogs that are still open. */
+  /** Removes and returns the withheld events of the dialogs that are still open. */
   take(): readonly Buffer[] {
     const openDialogEvents = [...this.#withheldEvents.values()];
     this.#withheldEvents.clear();

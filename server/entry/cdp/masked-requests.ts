@@ -5,7 +5,7 @@
 const REQUEST_STARTED_PATTERN =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
-/** The same limit as in the log of the session. */
+/** Beyond it, the client can no longer read the body of any request. */
 const REQUEST_IDS_MAX = 10_000;
 
 /** Commands that return the body of a request or of its response. */
@@ -16,22 +16,22 @@ const BODY_COMMANDS: ReadonlySet<string> = new Set([
 
 export class MaskedRequests {
   readonly #ids = new Set<string>();
+  #isIncomplete = false;
 
   /** Must be called with each event of the hand-off. */
   observe(event: Buffer): void {
     const id = REQUEST_STARTED_PATTERN.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;
-    this.#ids.add(id);
-    const [oldest] = this.#ids;
-    if (this.#ids.size > REQUEST_IDS_MAX && oldest !== undefined) this.#ids.delete(oldest);
+    if (this.#ids.size < REQUEST_IDS_MAX) this.#ids.add(id);
+    else this.#isIncomplete = true;
   }
 
-  /** Whether a command with this method may read the body of one of these requests. */
+  /** Whether a command with this method may read the body of a recorded request. */
   mayBeReadBy(method: string): boolean {
     return this.#ids.size > 0 && BODY_COMMANDS.has(method);
   }
 
   has(id: unknown): boolean {
-    return typeof id === 'string' && this.#ids.has(id);
+    return this.#isIncomplete || (typeof id === 'string' && this.#ids.has(id));
   }
 }

@@ -216,6 +216,27 @@ test('refuses commands that read the body of a request from a masked hand-off, e
   }
 });
 
+test('refuses commands that read the body of any request after a masked hand-off with more requests than can be noted', async () => {
+  const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: true };
+  const lease: { control: object | undefined } = {
+    control: { ...control, allowedOrigins: undefined, expiresAt: new Date() },
+  };
+  const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease: lease as never });
+  for (let n = 0; n <= 10_000; n++)
+    policy.filterEvent?.(
+      Buffer.from(JSON.stringify({ method: 'Network.requestWillBeSent', params: { requestId: `r${n}` } })),
+    );
+  lease.control = undefined;
+  for (const requestId of ['r0', 'r9999', 'r10000', 'later']) {
+    const verdict = await policy.judge({
+      method: 'Network.getRequestPostData',
+      params: { requestId },
+      isForBrowser: false,
+    });
+    assert.match(JSON.stringify(verdict), /refuse.*masked hand-off/, requestId);
+  }
+});
+
 test('prevents changes to requests and responses during a masked hand-off, and hides page titles from the agent', async () => {
   const control = {
     handoffId: 'h',

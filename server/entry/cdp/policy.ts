@@ -53,7 +53,7 @@ const REFUSED_METHODS: Readonly<Record<string, string>> = {
   'PWA.launchFilesInApp': 'gives a page access to files of the host',
 };
 
-/** The extension id in these commands must belong to the session. */
+/** The id in these commands must be the id of an extension of the session. */
 const EXTENSION_ID_COMMANDS = [
   'Extensions.uninstall',
   'Extensions.triggerAction',
@@ -75,7 +75,7 @@ export interface PolicyParts {
 }
 
 export function clientPolicy(parts: PolicyParts): Policy {
-  const { browser } = parts;
+  const { browser, requestHandoff } = parts;
   const traces = TraceStreams.of(browser);
   const rules: Readonly<Record<string, (params: JsonObject, isForBrowser: boolean) => Verdict | Promise<Verdict>>> = {
     ...(browser.isGuardingNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
@@ -99,7 +99,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'IO.read': params => traces.read(params),
     'IO.close': params => traces.close(params),
     'Extensions.loadUnpacked': params => requireOwnExtension(params, browser),
-    ...(parts.requestHandoff ? { 'Berth.handoff': params => handoffVerdict(parts.requestHandoff, params) } : {}),
+    ...(requestHandoff ? { 'Berth.handoff': async params => ({ respondWith: await requestHandoff(params) }) } : {}),
     ...Object.fromEntries(
       EXTENSION_ID_COMMANDS.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
     ),
@@ -149,12 +149,6 @@ function judgeMasked({ method, params }: Command): Verdict | undefined {
     pass: true,
     onResponse: response => (response.result ? { ...response, result: withoutTitle(response.result) } : response),
   };
-}
-
-async function handoffVerdict(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {
-  return request
-    ? { respondWith: await request(params) }
-    : { refuse: 'Berth.handoff is not available on this connection.' };
 }
 
 function judgeAfterControl(
@@ -225,7 +219,7 @@ function judgeFiles(method: string, params: JsonObject, browser: Browser): Verdi
   };
 }
 
-/** A page can read files that are dropped on it, as it can read those of a file input. */
+/** A page can read files that are dropped on it, just as it can read the files of a file input. */
 function judgeDraggedFiles(params: JsonObject, browser: Browser): Verdict {
   const verdict = isObject(params.data) ? judgeFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
   return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;

@@ -216,8 +216,8 @@ export class CdpEntry {
   }
 
   /**
-   * Counts the client before the upgrade, while 429 can still be sent, even if several clients connect at the same
-   * time.
+   * Counts the client before the upgrade, while the response 429 can still be sent. Several clients that connect at the
+   * same time therefore cannot exceed the limit.
    */
   #reserve(liveSession: LiveSession, kind: ClientKind): { giveBack(): void } {
     const reservation = { kind, isReservation: true, disconnect: () => Promise.resolve() } as const;

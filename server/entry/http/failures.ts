@@ -121,7 +121,7 @@ const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
     }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
-      advice: 'Send Content-Type: application/json.',
+      advice: 'Send Content-Type: application/json, or multipart/form-data for an upload.',
     }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
     fault('invalid_request', 'The length of the body does not match Content-Length.', {
