@@ -1,6 +1,6 @@
 // `npm run bench:clients [-- --quick]`: measures how long it takes to run all cells of the table of
 // tests/acceptance/clients.test.ts. As in the test, each cell has its own browser: a session, or a Chromium that is
-// started by hand. Whole tables alternate between the two, and only one browser runs at a time.
+// started by hand. Each round runs the whole table once with each kind of browser. Only one browser runs at a time.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';

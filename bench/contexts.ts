@@ -1,6 +1,7 @@
-// Compares cold starts with a context and without one, which alternate. Measures the time from the create request to
-// the first response from the browser. There are no warm browsers, so all starts are cold. The lower bound is the same
-// Chromium started by hand, with an existing profile of the same contents and with an empty one.
+// Compares cold starts of sessions that have a context with cold starts of sessions that have none. The two kinds of
+// start alternate. Measures the time from the create request to the first response from the browser. There are no warm
+// browsers, so all starts are cold. The lower bound is the same Chromium started by hand, with a profile of the same
+// contents and with an empty profile.
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -51,8 +51,8 @@ export class CpuGroup {
   }
 
   /**
-   * Moves the remaining processes, and this one, back to the root group. Repeats this until the group is empty, because
-   * a process may start another one meanwhile.
+   * Moves all processes of the group back to the root group, and removes the group. Repeats this until the group is
+   * empty, because a process may start another process meanwhile.
    */
   close(): Promise<true> {
     return pollUntil(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {

@@ -1,5 +1,5 @@
 // File transfers through the service, compared with transfers of the same bytes through a plain HTTP server that only
-// writes and reads a file. The two alternate.
+// writes and reads a file. The two kinds of transfer alternate.
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';

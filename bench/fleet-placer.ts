@@ -1,5 +1,6 @@
 // A process that acts as one host in the placement benchmark. At the request of its parent, it places sessions for many
-// applications as every create does, or commits single bare rows as the baseline. It reports the time of each round.
+// applications as every create does. As the baseline, it inserts single rows that have only default values. It reports
+// the time of each round.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';

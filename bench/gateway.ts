@@ -1,5 +1,6 @@
-// CDP through the gateway, compared with Chromium's own DevTools socket in alternating blocks, with a plain TCP proxy
-// as the third side. The ratio of each block refers to the adjacent direct block.
+// CDP through the gateway and through a plain TCP proxy, compared with Chromium's own DevTools socket. The three sides
+// are measured in alternating blocks. Each ratio compares a block with the block on Chromium's own socket in the same
+// round.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

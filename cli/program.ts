@@ -19,8 +19,8 @@ type OnExit = (code: number) => void;
 
 const SILENT_TERMINAL: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
 /**
- * The two kinds of commands: the heading of each in the list of commands, and a note below the help text of each
- * command.
+ * The kinds of commands. `heading` is shown above the commands of a kind in the list of commands, and `note` below the
+ * help text of each of these commands.
  */
 const LOCAL_COMMANDS = {
   heading: 'For the operator, on this machine and its data folder:',

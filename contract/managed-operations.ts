@@ -163,7 +163,7 @@ const PDF_OPTIONS = {
     Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
   ),
   landscape: Type.Optional(Type.Boolean({ default: false })),
-  background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and images.' })),
+  background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colors and images.' })),
   pages: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$',

@@ -303,7 +303,7 @@ const REGISTERED_ORIGIN_HEADERS = {
   'access-control-expose-headers': 'Headers that scripts of the page may read.',
 } as const;
 
-/** Returns the response headers that depend on how the operation can be called. */
+/** Returns descriptions of the response headers that depend on properties of the operation, such as `mayWait`. */
 function requestHandlingHeaders(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields, allowsRegisteredOrigins } = operation(id);
   return {

@@ -156,8 +156,8 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 }
 
 /**
- * Operations that are handled by the host that has the session, the file or the call, whichever host gets the request.
- * The value is the kind of resource that the path names.
+ * Operations that are always handled by the host that has the session, the file or the call, even if another host
+ * receives the request. The value is the kind of resource that the path names.
  */
 export const OWNER_SUBJECTS: {
   readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
@@ -197,7 +197,7 @@ export const BODY_SUBJECTS: { readonly [Id in OperationId]?: 'session' | 'handof
   claimConsumerHandoff: 'handoff',
 };
 
-/** Operations that start a browser. A host with a free slot handles them. */
+/** Operations that can start a browser. A host with a free slot handles them. */
 export const PLACED_OPERATIONS: ReadonlySet<OperationId> = new Set([
   'createSession',
   'startSession',

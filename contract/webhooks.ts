@@ -6,7 +6,8 @@ import { EVENT_TYPES } from './events.ts';
 
 export const WEBHOOKS_PER_APPLICATION_MAX = 20;
 /**
- * Maximum number of waiting deliveries per webhook. Deliveries for further events are created when others have ended.
+ * Maximum number of waiting deliveries per webhook. Deliveries for further events are created when waiting deliveries
+ * have ended.
  */
 export const WAITING_DELIVERIES_MAX = 1000;
 export const DELIVERY_RETENTION_DAYS = 30;

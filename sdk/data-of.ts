@@ -2,8 +2,8 @@
 import { BerthError } from './berth-error.ts';
 
 /**
- * Returns the body: `await dataOf(berth.GET(...))`. If the request fails, the client throws first. A response without a
- * body is an error with the code `unexpected_answer`.
+ * Returns the body: `await dataOf(berth.GET(...))`. If the request fails, the promise of the client rejects, and its
+ * error is thrown unchanged. A response without a body is an error with the code `unexpected_answer`.
  */
 export async function dataOf<Data>(
   pendingResult: Promise<{ data?: Data | undefined; response: Response }>,

@@ -1,4 +1,4 @@
-// The exports of the SDK: the client of the API, its only error, and helpers for the loops that programs would
+// The exports of the SDK: the client of the API, its error class, and helpers for the loops that programs would
 // otherwise have to write.
 export { BerthError } from './berth-error.ts';
 export { type Berth, type BerthOptions, berthClient } from './client.ts';

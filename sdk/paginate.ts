@@ -6,8 +6,8 @@ type ListPage<Item> = readonly Item[] | { readonly data: readonly Item[]; readon
 const NEXT_HEADERS = ['x-next-before', 'x-next-after'];
 
 /**
- * Yields the entries, with as many requests as necessary. `read` requests one list page. It gets the position of that
- * list page, and passes it as `cursor`, `before` or `after`, whichever the list has:
+ * Yields the entries, with as many requests as necessary. `read` requests one list page. Its argument is the position
+ * of that list page, which it sends as the query parameter `cursor`, `before` or `after`, whichever the list has:
  * `paginate(before => berth.GET('/v1/browsers/sessions', { params: { query: { before } } }))`
  */
 export async function* paginate<Item>(

@@ -229,7 +229,7 @@ function claimsIn(payload: JsonObject): ReceiptClaims {
     typeof berth.endedAt !== 'string'
   )
     throw new ReceiptInvalid('the payload is not a receipt of version 1');
-  // The payload is signed by a key of the key set, so the service wrote the other members too.
+  // The members that are not checked above can be trusted too, because the payload is signed by a key of the key set.
   return payload as unknown as ReceiptClaims;
 }
 

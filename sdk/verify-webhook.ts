@@ -1,5 +1,5 @@
-// Verifies a webhook message: that it comes from the service, is unchanged, and is recent. Standard Webhooks, scheme
-// `v1a`.
+// Verifies a webhook message: that it comes from the service, is unchanged, and is recent. Implements scheme `v1a` of
+// Standard Webhooks.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 export interface WebhookMessage {
@@ -33,7 +33,7 @@ const KEY_BYTES = 32;
 
 /**
  * `payload` is the body as it arrived, before it was parsed. `publicKey` is the `publicKey` of the webhook, or a list
- * that also contains the previous one.
+ * that also contains the previous key.
  * @throws WebhookInvalid
  */
 export function verifyWebhook(

@@ -8,7 +8,10 @@ import { type TestContext, test } from 'node:test';
 import { backup } from './backup.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 
-/** Takes a backup of an installation whose database is elsewhere, and returns the hidden names in its data folder. */
+/**
+ * Takes a backup of an installation with an external database, and returns the names in its data folder that begin with
+ * a dot.
+ */
 async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Promise<void> | void): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-backup-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -53,7 +53,7 @@ test('refuses a public address that contains a password, and does not show the p
   for (const url of [
     'https://:secret@browsers.example',
     'https://user:secret@browsers.example',
-    'https://user:secret@browsers.example:99999', // not a URL, because of its port
+    'https://user:secret@browsers.example:99999', // not a valid URL, because the port is above 65535
   ])
     assert.deepEqual(complaintsOf({ BERTH_PUBLIC_URL: url }), [
       'BERTH_PUBLIC_URL is "***"; expected an http or https URL without user, query or fragment, for example https://browsers.example.',

@@ -8,7 +8,7 @@ import { Secret } from './kit/secret.ts';
 
 export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
-  /** Where metrics and readiness are served. If absent, they are not served. */
+  /** Address at which metrics and readiness are served. If absent, they are not served. */
   readonly operatorListen?: Config['listen'];
   /** The origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
@@ -26,7 +26,7 @@ export interface Config {
   readonly processes: number;
   /** The position of this process among several. Set by the supervisor. */
   readonly process?: ProcessPosition;
-  /** Where other hosts that use the same database reach this one. */
+  /** URL at which other hosts that use the same database reach this host. */
   readonly peerUrl: string;
   /** If absent, `peerUrl` is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
@@ -71,7 +71,7 @@ export interface Config {
   /** Whether session logs contain console messages. Pages can detect that the console is observed. */
   readonly logRuntime: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Where spans are sent. Absent: no spans are recorded. */
+  /** Where OpenTelemetry spans are sent. Absent: no spans are recorded. */
   readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
   /**
    * The secret of the installation, which signs connect keys. Absent: generated at the first start and kept in the data
@@ -82,7 +82,7 @@ export interface Config {
   readonly masterKey?: { readonly given: Secret } | { readonly command: string };
   /** How long a session without keepAlive waits for another client after the last one disconnected. */
   readonly disconnectGraceMs: number;
-  /** After a restart, how long sessions wait for their clients. */
+  /** How long adopted sessions wait for their clients to reconnect after a restart of the server. */
   readonly adoptGraceMs: number;
   /** The limits of each session. */
   readonly limits: {
@@ -102,11 +102,11 @@ export interface Config {
   readonly credit: {
     /** In micro-credits. If all rates are 0, credit is not enforced. */
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
-    /** An account with fewer available micro-credits than this counts as low. 0: no account counts as low. */
+    /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
     readonly lowBalanceThreshold: number;
     /** The packs of credit that people can buy. Empty: nothing can be bought. */
     readonly packs: readonly Pack[];
-    /** How to pay, in the words of the operator. */
+    /** The operator's text that explains how to pay. */
     readonly paymentText: string;
   };
   /** Absent: artifacts are kept in the data folder. */
@@ -130,7 +130,7 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** The first process has the number 1. */
+/** Position of a server process among the processes of this machine. The first process has the number 1. */
 export interface ProcessPosition {
   readonly number: number;
   readonly processCount: number;
@@ -150,7 +150,7 @@ export interface S3Config {
   readonly endpoint?: string;
   readonly bucket: string;
   readonly region: string;
-  /** Absent: found in the same way as by every AWS client (profile, instance role). */
+  /** Absent: the AWS SDK finds credentials through its default provider chain (profile, instance role). */
   readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
   /** Whether the address of an object is `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
   readonly pathStyle: boolean;

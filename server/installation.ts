@@ -62,7 +62,7 @@ function makeEachFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error; // another process created the folder first
+    if (!hasCode(error, 'EEXIST')) throw error; // EEXIST: another process created the folder first
   }
 }
 

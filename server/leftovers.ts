@@ -74,8 +74,8 @@ interface EndLeftoversDeps extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /**
- * Ends the leftovers of the process with this number, which must not be running. The only process of a server has the
- * number 1.
+ * Ends the leftovers of the process with this number, which must not be running. If a server has only one process, its
+ * number is 1.
  */
 async function endLeftoversOf(
   number: number,

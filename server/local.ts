@@ -178,14 +178,11 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   };
 }
 
-/**
- * Removes data that is due for removal. A running server also removes such data, and it does not matter which of the
- * two is first.
- */
+/** Removes data that is due for removal. A running server removes such data too, before or after this command. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
-    const prompt = (): void => {}; // Does nothing, because the server stores the files in the outbox.
+    const prompt = (): void => {}; // Does nothing, because the files that wait in the outbox are stored by the server.
     const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, prompt });
     return await sweep(retentionOf(runtime, { store, artifacts, outbox }));
   } finally {

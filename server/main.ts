@@ -53,7 +53,8 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.ok;
   } catch (error) {
-    if (error instanceof BadConfig) return fail(error.message, EXIT.badConfig); // For example a file that cannot be read.
+    // Thrown, for example, for a configured file that cannot be read.
+    if (error instanceof BadConfig) return fail(error.message, EXIT.badConfig);
     return fail(explain(error, step), EXIT.failed);
   } finally {
     cluster.worker?.disconnect(); // An open channel to the supervisor would keep this process alive.
@@ -61,8 +62,8 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
 }
 
 /**
- * Resolves at the first signal, with the way in which the server stops. Later signals are ignored, because a terminal
- * and npm both forward Ctrl-C.
+ * Resolves to the stop mode at the first signal. Later signals are ignored, because on Ctrl-C both the terminal and npm
+ * send SIGINT.
  */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {

@@ -40,7 +40,10 @@ export interface Service {
   readonly isolation: string;
   readonly missingFeatures: readonly string[];
   readonly firstStartResult: FirstStart;
-  /** `leave`: running sessions wait for the next server. `drain`: they end as COMPLETED / drained. */
+  /**
+   * `leave`: running sessions wait for the next server. `drain`: they end with the status `COMPLETED` and the reason
+   * `drained`.
+   */
   stop(mode: 'leave' | 'drain'): Promise<void>;
 }
 
@@ -102,7 +105,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     for (const task of ownTasks) tasks.start(task);
   for (const family of allFamilies) scope.defer(() => family.close?.());
   scope.own(tasks);
-  scope.own(sessions); // Closed before the tasks, which wait for warm browsers to start.
+  scope.own(sessions); // Closed before the tasks, so that the starts of warm browsers are aborted first.
   // Must be last. If a later step of the start failed, the token and link that are created here would never be shown.
   const startResult = await firstStart({ store, clock, ...identity });
   return {
@@ -161,7 +164,7 @@ async function stop(
   await scope.close();
 }
 
-/** Whether nothing has been received for a while, from clients and from browsers. */
+/** Whether nothing has been received from clients or browsers for at least `UNUSED_AFTER_MS`. */
 const isQuiet = (): boolean => loopWatch.unusedMs >= UNUSED_AFTER_MS;
 
 const watchLoop = (metrics: Metrics, log: Log, isUnused: () => boolean) =>

@@ -1,6 +1,6 @@
-// The log of a running service: pino on standard output, one JSON line per event. Secrets print as stars because of
-// their type (kit/secret.ts). Fields with names such as `password` print as stars too, so that a mistake reveals
-// nothing.
+// The log of a running service: pino on standard output, one JSON line per event. Values of the type `Secret` are
+// printed as stars (kit/secret.ts). Fields with names such as `password` are printed as stars too, in case a secret is
+// logged as plain text by mistake.
 import { pino } from 'pino';
 import type { Log, LogFields } from './kit/log.ts';
 

@@ -26,7 +26,7 @@ export interface RestoreResult {
 
 const STAGE = '.restoring';
 const LOCK = 'lock';
-/** Moved last: no command regards a folder without the database cluster as an installation. */
+/** Moved last, because no command regards a folder without the database cluster as an installation. */
 const CLUSTER_FOLDER = 'pg';
 const BACKUP_NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 

@@ -135,7 +135,7 @@ interface FieldOptions {
 const titledTable = (title: string, schema: TSchema | undefined, options: FieldOptions = {}): string[] =>
   schema && hasFields(schema) ? [`**${title}**`, ...fieldTable(schema, options)] : [];
 
-/** A reference to a named object, or the fields themselves. */
+/** Returns a reference to the schema if it has a name, otherwise the table of its fields. */
 function contentOf(schema: TSchema): string[] {
   const itemSchema = shapeOf(schema).items ?? schema;
   if (SCHEMA_NAMES.has(itemSchema)) return [`${capitalise(typeOf(schema))}.`];

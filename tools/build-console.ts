@@ -80,8 +80,8 @@ export async function buildConsumerPages(outDir: string): Promise<void> {
 }
 
 /**
- * Builds the frame in which snippets of the playground run. Its script is a classic script, because a page without an
- * origin cannot load modules.
+ * Builds the frame in which snippets of the playground run. Its script is a classic script, because a page with an
+ * opaque origin cannot load modules.
  */
 export async function buildRunner(outDir: string): Promise<void> {
   const root = join(CONSOLE_FOLDER, 'runner');

@@ -1,6 +1,6 @@
 // Records which files passed a check by the compiler or the linter, and returns those that have to be checked again:
-// files that have changed since, and files that import a changed file, because a rule may look at the types of what is
-// imported.
+// files that have changed since, and files that import a changed file, because the result of a check may depend on the
+// imported types.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, posix } from 'node:path';

@@ -1,4 +1,4 @@
-// Finds circular imports, of values or of types: neither file can be understood without the other.
+// Finds circular imports, of values or of types, because neither of the files can be understood without the other.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { isCode, type SourceFile, type Violation } from './source-files.ts';

@@ -41,7 +41,7 @@ test('accepts an entrance without a guard if the table gives a reason, and repor
   assert.equal(violationsOf(text, path, { [path]: { message: 'they are ours' } }).length, 2);
 });
 
-test('checks neither tests nor tools nor the console', () => {
+test('does not check tests, tools or the console', () => {
   for (const path of ['server/kit/a.test.ts', 'tools/a.ts', 'console/a.ts', 'tests/harness/a.ts'])
     assert.deepEqual(violationsOf("socket.on('message', hear); JSON.parse(text);", path), []);
 });

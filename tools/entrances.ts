@@ -27,7 +27,10 @@ const LISTENER_CALL = new RegExp(
 );
 const READ_CALLBACK = /\bonread\s*:/g;
 const PARSE_CALL = /\bJSON\s*\.\s*parse\b/g;
-/** String() throws for an object that cannot be converted, and otherwise returns text that others control. */
+/**
+ * String() throws for an object that cannot be converted, and otherwise returns text that a page, a client or a browser
+ * controls.
+ */
 const STRING_CALL = /(?<![\w.$])String\(/g;
 const NO_STRING_CALL_PATHS = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
 

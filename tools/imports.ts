@@ -90,7 +90,7 @@ function endOfQuoted(text: string, from: number, quote: string): number {
   return text.length;
 }
 
-/** The end of this part of a template: its backtick, or the `$` of `${`. */
+/** The end of this part of a template: the closing backtick, or the `$` of `${`. */
 function endOfTemplatePart(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     if (text[at] === '\\') at++;

@@ -84,7 +84,10 @@ export const DEBIAN_PACKAGES = [
   },
 ];
 
-/** Returns the npm packages in the lock file that node_modules does not have at the version given there. */
+/**
+ * Returns the npm packages in the lock file that are missing from node_modules or have another version there. An
+ * optional package may be missing.
+ */
 export function missingNpmPackages(root) {
   const lockedPackages = readJson(join(root, 'package-lock.json'))?.packages ?? {};
   const installedPackages = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};

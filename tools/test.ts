@@ -32,7 +32,7 @@ process.env.NODE_COMPILE_CACHE = join(ROOT, '.berth/compiled');
 const TEST_MS_MAX = 480_000;
 /** The longest slow test is an hour of fuzzing with its preparation and checks. */
 const SLOW_TEST_MS_MAX = 5_400_000;
-/** A limit, because each test file may start several browsers. */
+/** The maximum number of test files that run at a time, because each may start several browsers. */
 const FILES_AT_ONCE_MAX = 4;
 /** The number of files listed at the end: those whose tests took longest. */
 const FILES_SHOWN = 12;

@@ -1,5 +1,5 @@
-// Which service a command speaks to, and with which credentials: from its options, from the environment or from a
-// profile.
+// Determines which service a command calls, and with which credentials: from its options, from the environment or from
+// a profile.
 import { type Berth, BerthError, berthClient } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -22,7 +22,7 @@ export interface Connection {
   readonly berth: Berth;
   readonly server: string;
   readonly profileName: string;
-  /** Absent if the credentials of the profile are for another address. */
+  /** Undefined if there is no saved profile, or if its credentials are for another address. */
   readonly profile: Profile | undefined;
   /** Where each credential comes from. */
   readonly sources: { readonly key: CredentialSource; readonly token: CredentialSource };

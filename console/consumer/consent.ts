@@ -1,5 +1,5 @@
-// An agent's request to use the consumer's memory. The address names the agent, the key of the item and the access. The
-// consumer chooses how much to allow, and for how long.
+// The page on which a consumer decides about an agent's request to use the consumer's memory. The address names the
+// agent, the key of the item and the access. The consumer chooses how much to allow, and for how long.
 import type { AgentKeySummary } from '../../contract/consumer-memory.ts';
 import { build, button, byId, setTitle } from './parts.ts';
 import type { Session } from './session.ts';

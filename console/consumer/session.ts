@@ -33,7 +33,7 @@ const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array
 
 const currentUrl = (): string => `${location.origin}${location.pathname}`;
 
-/** The provider that the cookie belongs to. */
+/** The provider of the last sign-in in this browser. The cookie of the consumer session belongs to this provider. */
 const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
 
 /** Navigates to the sign-in page, which redirects to this page with a code. */
@@ -67,7 +67,10 @@ export async function finishSignIn(appId: string): Promise<void> {
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
-/** `isAboutResource`: the page is about one resource, so status 404 may only mean that this resource is missing. */
+/**
+ * `isAboutResource`: whether the page shows one resource. If it does, status 404 is not treated as a sign-out, because
+ * it can mean that the resource does not exist.
+ */
 export const isSignedOut = ({ status, code }: CommandError, isAboutResource: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutResource);
 

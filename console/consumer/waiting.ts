@@ -23,8 +23,8 @@ const ACTION_STATUS_WORDS: Readonly<Record<string, string>> = {
 interface Item {
   readonly needsAction: boolean;
   /**
-   * The sort key: the expiry of an open item, or else the end of the item (its creation if it has not ended). Open
-   * items are sorted in ascending order, the others in descending order.
+   * The sort key. If the item needs an action: its expiry, in ascending order. Otherwise: its end, or its creation if
+   * it has not ended, in descending order.
    */
   readonly sortTime: string;
   readonly href: string;

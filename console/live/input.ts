@@ -97,7 +97,7 @@ export class Input {
   #flushMove(): void {
     const move = this.#pendingMove;
     this.#pendingMove = undefined;
-    // The message names the mouse button that is down, because Chromium starts a drag only then.
+    // The message names the mouse button that is down, because Chromium starts a drag only if a move names a button.
     if (move && this.#hasControl()) this.#sendMouse('move', move.event, heldButton(move.event.buttons));
   }
 

@@ -48,7 +48,10 @@ const DECISION_ERRORS = [
 ] as const;
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-/** Commands that are sent before a session exists. */
+/**
+ * Commands that do not require a consumer session: they start a sign-in, or exchange a code or a refresh token for new
+ * tokens.
+ */
 const PUBLIC_COMMAND = { ...CONSUMER_COMMAND, credential: 'public', isWrite: true } as const;
 /** Commands that our own sign-in page sends. */
 const HOSTED_COMMAND = {

@@ -11641,7 +11641,7 @@ export interface operations {
                                     /** @default false */
                                     landscape?: boolean;
                                     /**
-                                     * @description Print background colours and images.
+                                     * @description Print background colors and images.
                                      * @default true
                                      */
                                     background?: boolean;
@@ -12083,7 +12083,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and images.
+                                 * @description Print background colors and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -12531,7 +12531,7 @@ export interface operations {
                             /** @default false */
                             landscape?: boolean;
                             /**
-                             * @description Print background colours and images.
+                             * @description Print background colors and images.
                              * @default true
                              */
                             background?: boolean;
@@ -12938,7 +12938,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and images.
+                                 * @description Print background colors and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -13349,7 +13349,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and images.
+                                 * @description Print background colors and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -13823,7 +13823,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and images.
+                                 * @description Print background colors and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -14262,7 +14262,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and images.
+                                 * @description Print background colors and images.
                                  * @default true
                                  */
                                 background?: boolean;

@@ -1,5 +1,5 @@
-// Lets requests wait until a value has changed. A database notification wakes them. They also poll, because a
-// notification may be lost, and because there is no notification when something expires.
+// Lets requests wait until a value has changed. A database notification wakes the requests. The requests also poll,
+// because a notification may be lost, and because there is no notification when something expires.
 import type { Channel, Store } from '../engines/store/store.ts';
 import type { Clock } from '../kit/clock.ts';
 import { Notices } from '../kit/notices.ts';
@@ -7,7 +7,7 @@ import type { Closeable } from '../kit/scope.ts';
 
 /** Maximum number of requests that can wait at the same time. Further requests get a response at once. */
 const WAITING_REQUESTS_MAX = 1_000;
-/** Maximum number of waiting requests per caller, so that no caller can take all places. */
+/** Maximum number of waiting requests per caller, so that one caller cannot use up the total. */
 const WAITING_PER_CALLER_MAX = 50;
 const POLL_MS = 5_000;
 

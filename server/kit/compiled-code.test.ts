@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('the process itself does not use a cache that is only for threads', () => {
+test('a cache of compiled code that is only for threads is not used by the process itself, but is passed to its threads', () => {
   const program = `
     const { cacheCompiledCode, compiledCodeEnv } = await import(process.argv[1]);
     cacheCompiledCode('/tmp/compiled', { isForThreadsOnly: true });

@@ -48,7 +48,7 @@ test('reports a long turn with an unknown cause together with the work in progre
   assert.deepEqual((await turnsOf(() => block(3 * LONG_TURN_MS)))[0]?.underWay, []);
 });
 
-test('measures the delay less often while the process is unused, and immediately when it is used again', async () => {
+test('measures the delay less often while the process is unused, and measures it at once when the process is used again', async () => {
   let measurements = 0;
   const onDelay = () => void measurements++;
   const subscription = loopWatch.listen({ isUnused: () => true, onDelay, onLongTurn: () => {} });

@@ -22,7 +22,7 @@ export interface Work {
 
 export interface LongTurn {
   readonly ms: number;
-  /** Processor time of the thread. For the rest of `ms`, the thread did not run. */
+  /** Processor time of the thread. In the remaining part of `ms`, the thread did not run. */
   readonly cpuMs: number;
   /**
    * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. In that case,

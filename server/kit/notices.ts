@@ -15,7 +15,7 @@ export class Notices {
     this.#sleepController?.abort();
   }
 
-  /** Resolves as soon as a notification has arrived since the previous call, but after `ms` at the latest. */
+  /** Resolves as soon as a notification has arrived since the previous call, or after `ms` milliseconds. */
   async next(ms: number): Promise<void> {
     if (!this.#hasNotice) {
       this.#sleepController = new AbortController();

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from './clock.ts';
 
-/** Length of the time slice. */
+/** The length of the time slice, after which the work must let other work run. */
 const SLICE_MS = 4;
 
 export class Pace {

@@ -34,7 +34,10 @@ export async function withTimeout<T>(
   }
 }
 
-/** Calls `poll` repeatedly until it returns something other than undefined. */
+/**
+ * Calls `poll` every `everyMs` milliseconds until it returns something other than undefined, for at most `ms`
+ * milliseconds.
+ */
 export async function pollUntil<T>(
   ms: number,
   description: string,

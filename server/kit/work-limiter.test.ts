@@ -23,7 +23,7 @@ function begin(places: WorkLimiter, application: string, session: string, signal
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 describe('Places', () => {
-  it('limits concurrent work, queues the rest, and skips owners at their limit', async () => {
+  it('limits concurrent work, queues work above the limit, and skips owners at their limit', async () => {
     const places = new WorkLimiter(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();

@@ -22,7 +22,7 @@ interface JobFacts {
   readonly isLong?: boolean;
   /**
    * Whether input from the session or application determines how long the job takes. Only one such job per session or
-   * application runs at a time, so that a thread remains for the others.
+   * application runs at a time, so that one session or application cannot occupy all threads.
    */
   readonly isSolo?: boolean;
 }
@@ -118,7 +118,7 @@ export class WorkerPool implements Workers, Closeable {
     return this.#waitingCount;
   }
 
-  /** Number of threads. */
+  /** The number of worker threads that exist now. */
   get threadCount(): number {
     return this.#threads.size;
   }

@@ -13,7 +13,7 @@ export interface JobRequest {
   readonly input: unknown;
 }
 
-/** The first message of a thread. */
+/** The first message that a thread sends to the pool. */
 export interface ThreadStarted {
   /** The kernel's id of the thread, as in /proc/self/task. */
   readonly thread: number;

@@ -19,7 +19,9 @@ import type { Foundation } from './foundation.ts';
 
 const EXPIRE_EVERY_MS = 5_000;
 const WITHDRAW_TASK = 'withdraw_handoffs';
-/** The task also runs at once when a session of a consumer ends. This interval covers missed notifications. */
+/**
+ * The task also runs at once when the sign-in session of a consumer ends. This interval covers missed notifications.
+ */
 const WITHDRAW_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };

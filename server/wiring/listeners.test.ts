@@ -8,7 +8,7 @@ const SETTINGS = { BERTH_LISTEN: '0.0.0.0:8080', BERTH_OPERATOR_LISTEN: '127.0.0
 const addressesOf = (settings: Readonly<Record<string, string>>): string[] =>
   listenersOf(readConfig({ ...SETTINGS, ...settings })).map(({ host, port }) => `${host}:${port}`);
 
-test('listenersOf returns the listeners of all processes in each of several processes', () => {
+test('in each of several processes, listenersOf returns the listeners of all processes', () => {
   const peerSettings = { BERTH_PEER_URL: 'http://10.0.0.5:8100' };
   const operatorAddresses = ['127.0.0.1:9464', '127.0.0.1:9465', '127.0.0.1:9466'];
   const peerAddresses = ['0.0.0.0:8101', '0.0.0.0:8102', '0.0.0.0:8103'];

@@ -6,7 +6,7 @@ import { exportedCookies } from '../domain/contexts/storage-state.ts';
 import { LevelDbError } from '../engines/profiles/leveldb/bytes.ts';
 import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
-/** The largest stored state takes a few seconds. */
+/** Exporting the largest stored state takes a few seconds. */
 const LIMIT_MS = 60_000;
 const PIECE_CHARS = 256 * 1024;
 

@@ -47,7 +47,7 @@ function killWorker(): void {
 }
 
 for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
-  test(`a process that the kernel refuses to start (${how}) is started later, and stops on request`, async () => {
+  test(`a process that the kernel refuses to start again (${how}) is started later, and stops on request`, async () => {
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => {
       waits.push(ms);

@@ -63,8 +63,8 @@ const page = await client.attachToPage();
 async function takeWay(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  // A page on which something is clicked stays at its URL, so the script checks the URL first. Other pages navigate
-  // away by themselves, so an error response is expected.
+  // The pages of `CLICKED_WAYS` stay at their URL, so the script checks the URL first. Other pages navigate away by
+  // themselves, so the evaluation may fail. The error is ignored.
   const isHere = CLICKED_WAYS.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())

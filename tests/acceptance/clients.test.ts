@@ -37,7 +37,8 @@ interface Side {
   readonly url: string;
   readonly known: KnownDifferences;
   /**
-   * The same known differences, applied to the Chromium without Berth, to detect entries that are not caused by Berth.
+   * The same known differences, applied to the Chromium without Berth. Detects listed differences that are not caused
+   * by Berth.
    */
   readonly knownByHand: KnownDifferences;
 }

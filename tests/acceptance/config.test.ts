@@ -43,7 +43,7 @@ for (const path of [CONFIG, METADATA])
     assert.equal((await read(path, { 'if-none-match': '"other"' })).status, 200);
   });
 
-test('both documents have exactly the required fields of the contract', async () => {
+test('the configuration and the OAuth metadata have exactly the fields that the contract requires', async () => {
   for (const [path, { required }] of [
     [CONFIG, ServiceConfig],
     [METADATA, AuthorizationServer],

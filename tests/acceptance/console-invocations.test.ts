@@ -104,7 +104,7 @@ const invocationOf = (name: string): Invocation => invocations[name] ?? assert.f
 const pathOf = (name: string): string => `${list}/${invocationOf(name).id}`;
 
 for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the page verifies the receipt at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the page of an invocation verifies the receipt at ${look.width} pixels, ${look.colours}`, () =>
     visitAs(OWNER_EMAIL, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
       await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
@@ -150,7 +150,7 @@ function flipBit(receipt: string, part: number): string {
 }
 
 for (const [part, name] of ['header', 'payload', 'signature'].entries())
-  test(`the page reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
+  test(`the page of an invocation reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
     visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
       await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, ({ receipt, ...rest }) => ({
         ...{ ...rest, receipt: flipBit(String(receipt), part) },
@@ -163,7 +163,7 @@ for (const [part, name] of ['header', 'payload', 'signature'].entries())
       await watched.assertAccessible();
     }));
 
-test('the page shows the difference if its data does not match the receipt', () =>
+test('the page of an invocation names the field in which the shown data differs from the receipt', () =>
   visit(server.url, PHONE, pathOf('order'), async page => {
     await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, body => ({
       ...{ ...body, output: { state: 'other' } },
@@ -179,7 +179,7 @@ test('the page shows the difference if its data does not match the receipt', () 
     await page.getByText('The state in the receipt is succeeded, but this page shows failed.').waitFor();
   }));
 
-test('the page reports a missing key and a failed request for the keys', () =>
+test('the page of an invocation reports a missing key and a failed request for the keys', () =>
   visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER_EMAIL, PASSWORD);
@@ -196,7 +196,7 @@ test('the page reports a missing key and a failed request for the keys', () =>
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('the page shows a receipt as not verified if the browser has no Web Crypto API', () =>
+test('the page of an invocation shows a receipt as not verified if the browser has no Web Crypto API', () =>
   visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
     await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
     await page.reload();
@@ -219,7 +219,7 @@ test('the page of a screenshot invocation links to the image file and to the rep
     assert.match(page.url(), new RegExp(`/sessions/${invocationOf('screenshot').sessionId}\\?tab=replay$`));
   }));
 
-test('the page shows why an invocation failed, and verifies its receipt', () =>
+test('the page of a failed invocation shows the reason, and verifies the receipt', () =>
   visitAs(OWNER_EMAIL, PHONE, pathOf('failure'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();
@@ -237,7 +237,7 @@ test('a viewer can verify the receipt, but sees neither input nor output', () =>
     await watched.assertAccessible();
   }));
 
-test('the page reports an unknown id, and all of its elements can be reached by keyboard', async () => {
+test('the page of an invocation reports an unknown id, and all of its elements can be reached by keyboard', async () => {
   await visitAs(OWNER_EMAIL, DESKTOP, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')

@@ -93,7 +93,10 @@ const OTHERS: readonly Place[] = [
 
 const NARROW_SCREEN: DisplaySettings = { ...DESKTOP, width: 1024 };
 const NARROW_SCREEN_DARK: DisplaySettings = { ...NARROW_SCREEN, colours: 'dark' };
-/** Each page is loaded once per device. In each window size the page is checked with one theme, then with the other. */
+/**
+ * Each page is loaded once per device. Each pair is one window size with both themes, in the order in which the page is
+ * checked.
+ */
 const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [DisplaySettings, DisplaySettings]>]> = [
   [
     'at a desk',
@@ -167,7 +170,7 @@ test('on a small screen, the menu button opens the navigation, which closes afte
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 
-test('the chosen colour theme is kept after a reload', () =>
+test('the chosen color theme is kept after a reload', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const readBackgroundColor = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const lightColor = await readBackgroundColor();
@@ -195,7 +198,7 @@ for (const width of [800, 1024, 1200, 1300, 1440])
       for (const [at, box] of boxes.entries()) {
         if (width >= 1024) assert.ok(box.width >= 60, `cell ${at} has ${box.width} pixels`);
         const next = boxes[at + 1];
-        // In a narrow container a row takes two lines.
+        // In a narrow container a row takes two lines, so only cells on the same line are compared.
         if (next && next.y < box.y + box.height && next.x > box.x)
           assert.ok(box.x + box.width <= next.x, `cell ${at} reaches into the next`);
       }

@@ -47,7 +47,7 @@ test('a webhook can be created and tested, and the delivery of the test event is
   });
 });
 
-test('the page shows why a delivery failed, and that a webhook is disabled', async () => {
+test('the webhook page shows why a delivery failed, and that a webhook is disabled', async () => {
   receiver.respondTo('/console', response => void response.writeHead(503).end());
   await visit(server.url, PHONE_DARK, webhooksPath, async (page, watched) => {
     await signInByHand(page, OWNER_EMAIL, PASSWORD);

@@ -498,7 +498,7 @@ test('the console issues no other agent key after a reload', () =>
     assert.equal(await countConsoleKeys(), keyCountBefore);
   }));
 
-test('the page lists an active key even if there are many inactive keys', () =>
+test('the page of agent keys lists an active key even if there are many inactive keys', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;

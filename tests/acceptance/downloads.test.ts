@@ -24,13 +24,13 @@ import { uploadRequest } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
 /**
- * The number of delays that are tried, which are 0 ms, 1 ms, 2 ms and so on. In one round the response should arrive
+ * The number of delays that are tried: 0 ms, 1 ms, 2 ms and so on. With one of these delays, the response should arrive
  * while the client is disconnecting.
  */
 const DELAY_COUNT = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Sends the rest of the newest slow download. */
+/** Sends the remaining bytes of the newest slow download. */
 let finishSlowDownload = (): unknown => assert.fail('no slow download has begun');
 
 const pages = await openPages({

@@ -98,7 +98,7 @@ test('the start of a server removes partial uploads and unpacked files that a ki
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('an upload beyond the limit of concurrent uploads is refused, and is accepted once the others have ended', async () => {
+test('an upload beyond the limit of concurrent uploads is refused, and is accepted after the other uploads have ended', async () => {
   const ask = await uploadRequest('e.zip', messagingExtension('many'));
   const slowUploads = Array.from({ length: UPLOADS_AT_ONCE_MAX }, () => startSlowUpload(ask));
   const countIncoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;

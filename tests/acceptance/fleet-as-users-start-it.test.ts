@@ -134,7 +134,8 @@ test('a session can be read, connected to and released through every host', asyn
     assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
   }
   await release(session.id);
-  // Each turn sends two requests, so each release is sent to a different host than its create and the other releases.
+  // Connections go to the three hosts in turn, and each iteration sends two requests. Each release therefore reaches
+  // another host than its create, and every host gets one release.
   for (let turn = 0; turn < HOSTS; turn += 1) {
     const { id } = await create();
     const body = { status: 'REQUEST_RELEASE' };

@@ -57,7 +57,10 @@ const shop = await openUpstream();
 shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 /** Addresses that sessions and operations may reach. */
 const allowedAddresses = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
-/** The path to the second host, which uses TLS between the hosts. The first host and the front do not use TLS. */
+/**
+ * The path to the second host, which accepts connections from other hosts only over TLS. The first host and the front
+ * accept such connections without TLS.
+ */
 const way = await openPeerPath();
 const fleet = await startFleet({
   ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowedAddresses, ...way.sharedSettings } },
@@ -525,7 +528,7 @@ describe('consumers and Actions can be used through any host', async () => {
   });
 });
 
-describe('attempts are counted across all hosts together', () => {
+describe('sign-in attempts and requests are counted across all hosts together', () => {
   const countStatuses = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
     const hosts = Array.from({ length: count }, (_, turn) => fleet.hosts[turn % fleet.hosts.length] ?? one);
     const statuses = (await Promise.all(hosts.map(attempt))).map(({ status }) => status);
@@ -630,7 +633,7 @@ describe('MCP can be used through any host', () => {
   it('browser_open opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
     const firstSession = await createSessionOnOne();
     const clients = await Promise.all([front, one, two].map(connectClient));
-    // All three calls choose the empty host, which has two slots.
+    // All three calls choose the empty host. It has two slots, so the third session is opened on the other host.
     const openedTexts = await Promise.all(clients.map(client => callTool(client, 'browser_open')));
     const ids = openedTexts.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
     assert.deepEqual(

@@ -59,7 +59,7 @@ const screenshotFolder = process.env.BERTH_SHOTS;
 const SIZES: readonly DisplaySettings[] = screenshotFolder
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESKTOP, DESKTOP_DARK]
   : [PHONE, DESKTOP_DARK];
-/** How soon the page must be back once the service is up again, as required by issue 19. */
+/** How soon the person must have control again after the server has restarted, as required by issue 19. */
 const BACK_WITHIN_MS = 5_000;
 
 async function openCodePage() {
@@ -241,7 +241,8 @@ test('only a site that the application has registered can show the page in a fra
   assert.match(refusal.text, /https:\/\/shop\.example.*without \*/);
   const identityResponse = await register([pages.url]);
   assert.equal(identityResponse.status, 200, identityResponse.text);
-  // Adds the origins to the database directly, because an earlier version of Berth accepted such origins.
+  // Adds the invalid origins directly to the database, because the API refuses them. An earlier version of Berth
+  // accepted such origins.
   await queryRows(server, 'update application_identities set origins = origins || $1', [invalidOrigins]);
   assert.deepEqual(await readFramePolicy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])

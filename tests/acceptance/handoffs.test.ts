@@ -258,7 +258,7 @@ test('a hand-off expires no later than its session, and can extend the session o
   assert.equal((await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' })).status, 409);
 });
 
-test('taking control in the live view creates a hand-off, and another hand-off cannot be requested meanwhile', async () => {
+test('taking control in the live view creates a hand-off, and no other hand-off can be requested while it is open', async () => {
   const { id, browser } = await openCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);

@@ -495,7 +495,7 @@ for (const { method, path } of OPERATIONS.filter(isGuarded))
     const url = path.replace(/\{\w+\}/g, UNKNOWN_ID);
     const { status, headers, body } = await server.api(method, url, { key: null });
     if (path.endsWith('/connect')) {
-      // Only a WebSocket upgrade requires a credential here.
+      // This path requires a credential only for a WebSocket upgrade.
       assert.equal(body.code, 'upgrade_required');
       const refusal = await expectUpgradeRefusal(`${server.url.replace('http', 'ws')}${url}`);
       assert.equal(refusal.status, 401);
@@ -732,5 +732,5 @@ test('the server log has a line at the start and end of a create and a release, 
     assert.ok(!logText.includes(secret), 'a secret in the log');
 });
 
-test('the tests leave only the session of the other application behind', async () =>
+test('after the tests of this file, only the session of the other application is left', async () =>
   server.waitUntilSettled([(await otherApplication()).sessionId]));

@@ -285,7 +285,7 @@ test('SIGTERM closes the clients with 1001 and keeps the session running for the
   await server.release(id);
 });
 
-test('a session whose client does not return after a restart runs on for 15 seconds and ends after 31', async () => {
+test('a session whose client does not return after a restart is still running after 15 seconds, and has ended after 31 seconds', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   await eventually(
@@ -338,7 +338,8 @@ async function beginCreate(): Promise<{ finish: (body: object) => Promise<Incomi
 test('a server that is shutting down refuses creates, and marks the refusal as retryable', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
-  // The server accepts no new connections soon after the signal, but it waits for requests that it has received.
+  // The create begins before the signal. Soon after the signal, the server accepts no new connections, but it still
+  // waits for requests that it has received.
   const create = await beginCreate();
   const exitCode = server.kill('SIGINT');
   // Sessions are ended after creates are refused.

@@ -206,5 +206,5 @@ function markNeeded(scenario: string, checks: readonly string[], ran: readonly S
   for (const { id } of unmet) unneededExceptions.delete(`${scenario} ${id}`);
 }
 
-test('every exception that this file lists is required by at least one revision', () =>
+test('every exception that is listed in this file is needed for at least one protocol revision', () =>
   assert.deepEqual([...unneededExceptions], []));

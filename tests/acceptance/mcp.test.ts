@@ -155,7 +155,7 @@ test('a call reports that its session ended during the call', async () => {
   assert.match(text, /is not running: COMPLETED/);
 });
 
-test('an open dialog makes other tools fail, and the click that opened it takes effect once it is handled', async () => {
+test('other tools fail while a dialog is open, and the click that opened the dialog takes effect once the dialog is handled', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const clickResult = await callSuccessfully('browser_click', { sessionId, ref: refOf('button "Ask"', text) });
   assert.match(clickResult.text, /A dialog is open \(confirm\): "Sure\?"/);

@@ -10,7 +10,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Lines of the document for which Berth differs from Chromium -> what a page observes in Berth. */
+/** Maps each line of the document for which Berth differs from Chromium to what a page observes in Berth. */
 const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 
 const looks = createLookPages();

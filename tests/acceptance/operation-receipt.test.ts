@@ -14,7 +14,7 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 
 const GUIDE_URLS = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
-/** The tolerance: the start and end of a session are not read at exactly the same time as the meter. */
+/** Allows for the fact that the start and end of a session are not read at exactly the same time as the meter. */
 const METER_TOLERANCE_SECONDS = 1;
 const RATE = 1000;
 
@@ -23,7 +23,7 @@ const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: Stri
 const guide = new Guide('operation-receipt', { [GUIDE_URLS.url]: server.url, [GUIDE_URLS.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
-test('the guide takes a screenshot over MCP and verifies its receipt without a network', async () => {
+test('the commands of the guide take a screenshot over MCP, and verify its receipt without a network', async () => {
   const { code, stdout: printed, stderr: said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');
@@ -34,7 +34,7 @@ test('the guide takes a screenshot over MCP and verifies its receipt without a n
   assert.equal(decodePng(readFileSync(join(guide.folder, 'page.png'))).colourAt(10, 10), '#ff0000');
 });
 
-test('the captured amount matches the duration of the session and the amount in the ledger', async () => {
+test('the amount captured for a call matches the duration of its session and the amount in the ledger', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
   const { startedAt = '', endedAt = '' } = await server.waitUntilEnded(sessionId);
   const sessionSeconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
@@ -52,7 +52,7 @@ test('the captured amount matches the duration of the session and the amount in 
   );
 });
 
-test('a receipt with one flipped bit in any byte is refused', () => {
+test('a receipt is refused if one bit of any byte is flipped', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   assert.ok(verifyReceipt(receipt, { keys }));

@@ -11,7 +11,7 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** The fields of each form that was sent. `html` is the HTML of the page, which has no values of fields. */
+/** The fields of each submitted form. `html` is the HTML of the page, which does not contain the values of fields. */
 const sent: Array<Readonly<Record<string, unknown>>> = [];
 const pages = await openPages({
   '/orders/*': (request, response) => {

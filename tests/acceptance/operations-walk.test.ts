@@ -132,7 +132,8 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 
   test(`${id}: refuses each invalid body field`, async () => {
     const all = invalidValues(schema);
-    // Additional fields, which official clients send, are ignored, so a request with one would succeed.
+    // Official clients send additional fields, which these operations ignore. A request with such a field would
+    // succeed.
     const wrongValues = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
     assert.ok(wrongValues.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
     const lines = await runChecks(wrongValues, ({ path, errorKind: how, value, isExtra }) => {

@@ -235,7 +235,7 @@ test('a client that reconnects finds the page unchanged: heap, scroll position a
     await second.close();
   }));
 
-test('browser contexts of Playwright are removed when it disconnects, and one without disposeOnDetach is kept', () =>
+test('browser contexts of Playwright are removed when Playwright disconnects, and a browser context without disposeOnDetach is kept', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();
@@ -301,4 +301,4 @@ test('closing the browser ends the session unless the session has keepAlive', as
   });
 });
 
-test('ended sessions leave no process, file or open row behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

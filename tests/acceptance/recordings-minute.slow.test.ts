@@ -1,5 +1,5 @@
 // A recording of one minute. It lasts exactly as long as the page existed, the times in the playlist are exact to the
-// millisecond, and each colour appears at the time at which the page painted it.
+// millisecond, and each color appears at the time at which the page painted it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -72,7 +72,10 @@ test('a one-minute recording has the exact duration, and shows each frame at its
   for (const bytes of [film, await fetchFilm(playlist)]) assertTimes(bytes, startedMs, closeStartMs);
 });
 
-/** Asserts that each colour is visible in the middle of its step, soon after its start and shortly before its end. */
+/**
+ * Asserts that each color is visible in the middle of its step, soon after the start of the step and shortly before its
+ * end.
+ */
 function assertTimes(film: Buffer, startedMs: number, endMs: number): void {
   const frames = framesOf(film);
   const first = Math.ceil(startedMs / STEP_MS) + 1;

@@ -53,14 +53,14 @@ const waitForPaintTimes = (client: CdpClient, page: string): Promise<readonly nu
     ({ length }) => length === COLOURS.length,
   );
 
-/** Waits until the newest picture of the session has the colour. */
+/** Waits until the newest picture of the session has the color. */
 const waitForPictureIn = (id: string, colour: readonly number[]): Promise<unknown> =>
   eventually(`a picture in ${colour}`, async () => {
     const response = await fetchAsAgent(`/v1/browsers/sessions/${id}/picture`);
     return response.status === 200 && isSimilarColour(colourOf(Buffer.from(await response.arrayBuffer())), colour);
   });
 
-/** Waits until the recording of the page has begun, which is when the page is painted. */
+/** Waits until the recording of the page has begun. It begins when the page is painted. */
 const waitForRecording = (id: string, page: number): Promise<unknown> =>
   eventually(`page ${page} to be recorded`, () => existsSync(join(server.dataDir, 'recordings', id, String(page))));
 
@@ -106,7 +106,8 @@ test('the recording of a session can be watched while the session is running, an
   assert.ok(!parsedPlaylist.isMasterPlaylist && parsedPlaylist.endlist);
   const film = await fetchFilm(playlist);
   const seconds = parsedPlaylist.segments.reduce((sum, { duration }) => sum + duration, 0);
-  // The page was opened during the create and closed during the release, at unknown times.
+  // The page was opened during the create and closed during the release, at unknown times, so only the limits of its
+  // duration are known.
   const [min, max] = [(releaseStartMs - navigatedMs) / 1000, (Date.parse(endedAt ?? '') - createStartMs) / 1000];
   assert.ok(seconds > min - 1 && seconds < max + 1, `${seconds} of ${min} to ${max}`);
   assertSteps(film, paintTimes);
@@ -143,7 +144,7 @@ async function assertFile(id: string, seconds: number, paintTimes: readonly numb
   assert.ok(Buffer.from(await rangeResponse.arrayBuffer()).equals(film.subarray(10, 20)));
 }
 
-/** Asserts that each colour is shown for as long as the page painted it. */
+/** Asserts that each color is shown for as long as the page painted it. */
 function assertSteps(film: Buffer, paintTimes: readonly number[]): void {
   const frames = framesOf(film);
   const starts = COLOURS.map(colour => frames.find(frame => isSimilarColour(frame.colour, colour))?.at);

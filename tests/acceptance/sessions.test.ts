@@ -183,7 +183,7 @@ const MISPLACED_FIELDS: ReadonlyArray<readonly [path: string, meant: string | un
 ];
 
 for (const [path, meant, body] of MISPLACED_FIELDS)
-  test(`a create with the misplaced or misspelt field ${path} is refused with 400 and creates nothing`, async () => {
+  test(`a create with the misplaced or misspelled field ${path} is refused with 400 and creates nothing`, async () => {
     const countBefore = (await list('')).body.length;
     const { status, body: error } = await create<ErrorBody>(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);
@@ -384,7 +384,7 @@ for (const q of [
     assert.match(body.message, /position \d+/);
   });
 
-test('sessions are listed newest first, in list pages with the cursor of the next one', async () => {
+test('sessions are listed newest first, and each list page has the cursor of the next list page', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {

@@ -36,8 +36,8 @@ const EXPECTED = {
   number: '1.234,5',
 };
 /**
- * Shared and service workers are not part of a page. There, the list of languages in headless shell is the locale alone
- * (docs/engines.md).
+ * Shared and service workers are not part of a page. In headless shell, their list of languages contains only the
+ * locale (docs/engines.md).
  */
 const EXPECTED_OUTSIDE_PAGES = IS_CHROMIUM ? EXPECTED : { ...EXPECTED, languages: 'de-DE' };
 

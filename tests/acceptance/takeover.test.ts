@@ -114,8 +114,8 @@ test('input that was queued for too long is refused with an error that states th
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
   for (let step = 1; step <= 4; step++) {
     await server.advance(STEP_MS);
-    // Waits until the lease is renewed and the viewer's input is received, so that neither times out at the next
-    // advance of the clock.
+    // Waits until the lease is renewed and the viewer's input is received, so that neither the lease nor the viewer
+    // times out at the next advance of the clock.
     await eventually(
       'the lease to be renewed',
       () => readLeaseMs(id),

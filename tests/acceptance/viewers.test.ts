@@ -66,7 +66,7 @@ const seesSameFrame = (viewer: LiveViewer, other: LiveViewer): boolean =>
   other.newestFrame !== undefined &&
   viewer.newestFrame.jpeg.equals(other.newestFrame.jpeg);
 
-/** Asserts that the recording shows all colours in order. */
+/** Asserts that the recording shows all colors in order. */
 async function assertFilmShowsColours(id: string): Promise<void> {
   const playlist = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   // Segments from before the page had its final size have an earlier #EXT-X-MAP.

@@ -84,7 +84,7 @@ test('an Action can be neither approved nor executed with the digest of another 
   assert.deepEqual([executionRefusal.status, executionRefusal.body.code], [409, 'digest_mismatch']);
 });
 
-test('requests with a key without a grant return 404 for an Action, also with a wrong digest or after its end', async () => {
+test('a key without a grant gets 404 for an Action, even with a wrong digest or after the end of the Action', async () => {
   const action = await prepareAction();
   const { key: blind } = await issueAgentKey(server, {
     scopes: ACTION_SCOPES,

@@ -29,7 +29,7 @@ await owner.publish(OPERATION, { ...cancelOrderOperation(upstream), effect: 'rea
 
 const INVOKE_SCOPE = 'operations:invoke';
 
-/** Scope -> a key that has no other scope. */
+/** Maps each scope to a key that has only this scope. */
 const keys = new Map<string, string>();
 
 before(async () => {

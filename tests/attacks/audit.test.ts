@@ -125,7 +125,7 @@ test('the verification detects a changed entry and reports its number', async ()
   assert.equal(await findProblem(changedChain), 'entry 2 changed');
   await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changedChain]);
   assert.equal(await findProblem(changedChain), undefined);
-  // Now only the digest in the row of the seal is changed.
+  // Changes only a digest in the row of the seal.
   await sqlAsOwner(
     `update audit_seals set row_digests[2] = decode(repeat('ab', 32), 'hex') where chain = $1 and number = 1`,
     [changedChain],

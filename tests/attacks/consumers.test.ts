@@ -119,7 +119,7 @@ test('the response does not depend on whether an address is known, and no code i
   await lab.configure({});
 });
 
-test('an access token of a consumer does not work for another application, another provider or the rest of the API', async () => {
+test('an access token of a consumer does not work for another application, another provider or other parts of the API', async () => {
   const { accessToken } = await lab.signIn('token@example.com');
   const refusal = await otherLab.send<ErrorBody>('session.get', {}, accessToken);
   assert.deepEqual([refusal.status, refusal.body.code], [404, 'not_found'], refusal.text);

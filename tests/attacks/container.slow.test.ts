@@ -96,7 +96,7 @@ async function markPage(session: CreatedSession): Promise<unknown> {
   }
 }
 
-test('the container has no capabilities, no_new_privs, a seccomp filter and a read-only root', () => {
+test('the container has no capabilities, and it has no_new_privs, a seccomp filter and a read-only root', () => {
   const status = runInside('cat', '/proc/1/status');
   for (const line of ['CapEff:\t0000000000000000', 'CapBnd:\t0000000000000000', 'NoNewPrivs:\t1', 'Seccomp:\t2'])
     assert.ok(status.includes(line), line);
@@ -140,7 +140,8 @@ test('attacks on the jail fail in the container', async t => {
   const checkout = join(folder, 'checkout');
   for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
-  // Starts many processes first, because a low process id could also be that of a process in the jail.
+  // Starts many processes first, so that the attacking program gets a high process id. A low id could also be that of a
+  // process in the jail.
   const script = `i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; node "$@"; exit $?`;
   const attackCommand = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
   const containerOptions = [

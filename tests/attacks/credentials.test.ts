@@ -24,7 +24,7 @@ const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** The close code, as in the contract, of a connection whose key is no longer valid. */
+/** The code with which a connection is closed when its key is no longer valid. The contract documents it. */
 const KEY_ENDED_CODE = 4001;
 
 const owner = await createCliToken();

@@ -36,7 +36,7 @@ const requestStatus = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 const outcomeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
-/** The header with which a reverse proxy reports another address. */
+/** The header with which a reverse proxy reports the address of the caller. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
 // ---- one token ------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>)
 const missingFrom = (seen: ReadonlySet<string>): string[] =>
   [...Object.keys(LEAVING_ROUTES), EXTENSION_ATTEMPT].filter(name => !seen.has(name));
 
-test('with one allowed host name, no byte is delivered to others and each attempt is recorded', async () => {
+test('with one allowed host name, no byte is delivered to other hosts, and each attempt is recorded', async () => {
   const networkPolicy = { default: 'deny', allow: ['127.0.0.1'] };
   const session = await server.createSession({
     keepAlive: true,
@@ -162,7 +162,7 @@ test('without a networkPolicy, attempts that can leave a jail arrive, and those 
   await server.release(session.id);
 });
 
-test('the attempts that a jail blocks arrive from a Chromium without a jail', async () => {
+test('the attempts that a jail blocks arrive if Chromium runs without a jail', async () => {
   const outsideFile = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, outsideFile];

@@ -99,7 +99,8 @@ test('extension archives that write outside their folder are refused', async () 
 test('zip bombs are refused, and those that declare a large size are refused before they are unpacked', async () => {
   const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
   const zeros = Buffer.alloc(30 * 1024 ** 2);
-  // The second and the fourth have fewer bytes than declared. If they were unpacked, the reason would be `damaged`.
+  // The second and the fourth archive contain fewer bytes than they declare. If they were unpacked, the reason would be
+  // `damaged`.
   const bombs: ReadonlyArray<readonly [reason: string, entries: readonly ZipEntry[]]> = [
     ['compression_ratio', [{ name: 'a', bytes: zeros }]],
     ['compression_ratio', [{ name: 'a', bytes: 'x', size: zeros.length }]],

@@ -464,7 +464,7 @@ test('in a session without recording, other viewers cannot see the text that the
   await typeSecret(viewer);
   await eventually('pictures for the other viewer', () => otherViewer.frameCount > 0);
   assert.equal(seesSecret(otherViewer), false);
-  // The service connects only now, during the hand-off.
+  // The service connects to the session only now, during the hand-off.
   const calls = [
     callTool(id, 'browser_evaluate', { function: '() => code.value' }),
     runSteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
@@ -533,7 +533,7 @@ test('while a person has control, input of the agent has no effect, through any 
   await server.release(id);
 });
 
-test('a dialog left open in a masked hand-off is shown to the agent and others only afterwards, without its text', async () => {
+test('a dialog left open in a masked hand-off is shown to the agent and to other viewers only after the hand-off, without its text', async () => {
   const { id, connectUrl, browser, page } = await openOtpPage();
   await page.goto(`${pages.url}/ask`);
   const dialogTexts: string[] = [];
@@ -577,8 +577,8 @@ test('a dialog left open in a masked hand-off is shown to the agent and others o
   assert.deepEqual(dialogs(), []);
   await first.viewer.close();
 
-  // A dialog that the person leaves open is reported when the hand-off is completed. The agent answers it, and its page
-  // continues.
+  // A dialog that the person leaves open is reported when the hand-off is completed. The agent answers the dialog, and
+  // the page continues.
   page.on('dialog', dialog => {
     dialogTexts.push(dialog.type(), dialog.message(), dialog.defaultValue());
     void dialog.accept('yes');

@@ -151,7 +151,7 @@ function suite(form: Form): void {
       test('a helper cannot make a system call with a number of another architecture', () => {
         assert.equal(run(callScript(X32_GETPID)).stdout, String(ENOSYS));
       });
-    test('the limit of processes keeps a helper from starting two hundred processes', () => {
+    test('the process limit prevents a helper from starting two hundred processes', () => {
       const { stdout, stderr } = run(FORK_SCRIPT);
       assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
     });

@@ -1,6 +1,6 @@
 // Tries each attack that a client of a browser can make, on one form of isolation. Uses the FIFOs of the box directly
 // as a DevTools pipe, without the gateway and the egress proxy. Prints the results as JSON for jail.test.ts. Must run
-// in its own network namespace, in which this process has the foreign addresses.
+// in its own network namespace, to which `NETWORK_SCRIPT` has added the foreign addresses.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -17,7 +17,10 @@ const ATTACKED_WITHIN_MS = 300_000;
 
 const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE };
 
-/** In a jail, another session's box has the same path. Without a jail there is no such path. */
+/**
+ * In a jail, the folder of every box has the same path. Without a jail this path does not exist, so the attack fails
+ * too.
+ */
 const JAIL_ONLY_ATTACKS = ["read another session's folder by the path of its box"];
 
 if (process.getuid?.() === 0) {

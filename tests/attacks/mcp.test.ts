@@ -60,7 +60,7 @@ test('a key can use only the endpoint of its own application, and other kinds of
   assert.equal((await post(ownPath, (await keyWith(['browsers:read'])).key)).status, 403);
 });
 
-test('a request from a page of another origin is refused, even with a key, and even if its name resolves to this server', async () => {
+test('a request from a page of another origin is refused, even with a key, and even if the host name of the origin resolves to this server', async () => {
   const from = (origin: string, host?: string) =>
     server.api('POST', ownPath, {
       body: message,
@@ -185,7 +185,7 @@ test('the endpoint offers no stream that could stay open after a key is revoked'
     assert.equal(status, 405, text);
   }
   const listenMessage = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications: {} } };
-  // The request gets a complete response, although the client accepts a stream.
+  // The request gets a complete response instead of a stream, although the client accepts a stream.
   assert.match((await post(ownPath, server.key, listenMessage)).text, /-32601/);
 });
 

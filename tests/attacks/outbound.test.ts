@@ -1,5 +1,5 @@
-// Attacks on the requests that the server sends to addresses given by others: on the destination and the content of a
-// request, and by the host that responds.
+// Attacks on the requests that the server sends to user-supplied addresses: attacks on the destination and the content
+// of a request, and attacks by the host that responds.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Attacks on the operator's outbox, whose links and codes sign people in: by other people, and with a sign-in that is
-// too old.
+// Attempts to read the operator's outbox, whose links and codes sign people in. Other people, and people whose sign-in
+// is too old, must be refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

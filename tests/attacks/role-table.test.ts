@@ -28,7 +28,7 @@ const TESTED_OPERATIONS = OPERATION_IDS.filter(id => {
 const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
-/** Operation -> the error status that counts as permitted, because the operation cannot succeed in this test. */
+/** Maps an operation that cannot succeed in this test to the error status that counts as permitted. */
 const PERMITTED_STATUSES: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
@@ -154,7 +154,7 @@ async function createOrderBody(): Promise<object> {
   return { applicationId, packId: 'p50', quoteId: body.quoteId };
 }
 
-/** Operation -> a valid body. The default is the example in the contract. */
+/** Maps an operation to a valid body. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   configureOperation: () => cancelOrderOperation(upstream, { title: `Title ${++resourceCount}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),

@@ -57,7 +57,7 @@ test('a write request with the cookie but without an Origin header is refused', 
   assert.deepEqual([refusal.status, codeOf(refusal)], [403, 'cross_site_request']);
 });
 
-test('the cookie does not work as a bearer credential, and tokens cannot use operations for signed-in persons', async () => {
+test('the cookie does not work as a bearer credential, and tokens cannot use operations for people who are signed in', async () => {
   const secret = ada.cookie?.split('=')[1] ?? '';
   const bearerResponse = await server.api('GET', '/v1/account', { key: secret });
   assert.deepEqual([bearerResponse.status, codeOf(bearerResponse)], [401, 'invalid_credentials']);

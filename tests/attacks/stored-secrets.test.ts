@@ -57,7 +57,7 @@ async function useAddresses(key: string): Promise<Readonly<Record<string, string
 
 const valueIn = (cookie: string | undefined): string => cookie?.split('=')[1] ?? assert.fail('there is no cookie');
 
-/** The longest part of the address that is not a word or an id: its secret. */
+/** Returns the secret of the address: its longest part that is not an id. */
 function secretIn(address: string): string {
   const { pathname, search } = new URL(address);
   const parts = `${pathname}${search}`.split(/[/?&=.]/).filter(part => !/^[0-9a-f-]{36}$/.test(part));

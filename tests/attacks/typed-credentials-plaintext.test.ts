@@ -313,7 +313,8 @@ test('recordings of both windows are black where the text was shown', async () =
     () => listReplays(server, id),
     all => all.length === 2,
   );
-  // The first page is behind the second one, so no frame of the first was captured.
+  // The first page is behind the second one while the text is shown, so no frame of the first page is captured then.
+  // Only the recording of the second page must show black.
   for (const { pageId } of replays) {
     const film = await fetchFilm(await waitForPlaylist(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
     for (const y of HEIGHTS.slice(1)) {

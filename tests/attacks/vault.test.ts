@@ -40,7 +40,8 @@ test('a key that was moved to another context and a data key that was moved to a
     'select id, wrapped_key, application_id from contexts',
   );
   const rowOf = (id: string) => rowsBefore.find(row => row.id === id) ?? assert.fail(id);
-  // Moves the whole version, including its key and the owner of its objects, to the thief's application.
+  // Copies the key of the victim's context to the thief's context, and then moves the victim's context to the thief's
+  // application.
   await sql('update contexts set wrapped_key = $2 where id = $1', [thiefContext, rowOf(victimContext).wrapped_key]);
   assert.notEqual((await read(thiefContext, thiefKey)).status, 200);
   await sql('update contexts set application_id = $2 where id = $1', [
@@ -48,7 +49,7 @@ test('a key that was moved to another context and a data key that was moved to a
     rowOf(thiefContext).application_id,
   ]);
   assert.notEqual((await read(victimContext, thiefKey)).status, 200);
-  // Also moves the data key of the victim's application.
+  // Also copies the data key of the victim's application to the thief's application.
   await sql(
     `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
        master = (select master from vault_keys where owner = $2) where owner = $1`,

@@ -94,7 +94,7 @@ for (const [name, change] of Object.entries(CHANGES))
     assert.equal(addedCount, name === 'an application is created' ? 0 : 1);
   });
 
-test('counted uses of credentials are removed only together with writing their audit entries', async () => {
+test('counted uses of credentials are removed only in the transaction that writes their audit entries', async () => {
   const open = () => Promise.reject(new Error('no value is opened'));
   const uses = new CallCredentials({ store, seal: { open }, audit, clock });
   const yesterday = utcDay(addMs(clock.now(), -86_400_000));

@@ -76,7 +76,7 @@ async function observe({
   return { events, targets, close: () => observation.close() };
 }
 
-/** Runs the same work without and with an observer. */
+/** Runs the work without and then with an observer, and asserts that the results are equal. */
 async function withAndWithoutObserver<T>(work: () => Promise<T>): Promise<void> {
   const resultWithout = await work();
   const observation = await observe(bare);

@@ -315,7 +315,7 @@ for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_M
     assert.equal((await readBalance(account)).available, 5);
   });
 
-test('a balance can reach 2^53 - 1, and a further credit is refused', async () => {
+test('a balance can reach 2^53 - 1, and more credit is then refused', async () => {
   const { account } = await anAccount(AMOUNT_MAX);
   assert.equal((await readBalance(account)).available, AMOUNT_MAX);
   await assert.rejects(
@@ -511,7 +511,7 @@ function aCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): In
   };
 }
 
-test('a call is inserted with its hold if the earlier equal call was withdrawn before it could be read', async () => {
+test('a call is inserted with its hold if the earlier call with the same idempotency key was deleted before it could be read', async () => {
   const { account, applications } = await anAccount(100);
   const [application = assert.fail()] = applications;
   const key = newId<KeyId>(new Date());

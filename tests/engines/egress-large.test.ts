@@ -170,7 +170,8 @@ test('the proxy forwards the next response after a HEAD response that declares a
 });
 
 test('the proxy keeps the order of pipelined requests even if the first is answered last', async t => {
-  // Each request has its own connection, so the order in which they arrive is undefined.
+  // The proxy sends each pipelined request on its own connection, so the requests reach the server in no particular
+  // order.
   const largeSent = Promise.withResolvers<void>();
   const { fixture, port } = await openOutsideServer(t, (socket, path) => {
     if (path === '/last') return void socket.write(`${head(4)}last`);
@@ -227,7 +228,7 @@ for (const way of ['a plain response', 'a tunnel'])
     const plain = way === 'a plain response';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
     wire.socket.write(plain ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
-    // Wait until the transfer is on the direct path before pausing it.
+    // Waits until the transfer is on the direct path before the socket is paused.
     await wire.waitForBytes(8 * MIB);
     wire.socket.pause();
     const bytesBefore = process.memoryUsage().arrayBuffers;

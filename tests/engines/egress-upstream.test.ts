@@ -196,7 +196,7 @@ test('a body that arrives slowly through an upstream proxy is forwarded complete
   wire.socket.destroy();
 });
 
-test('the proxy reports bad_answer in an interim response if an upstream proxy closes before it responds', async t => {
+test('the proxy reports bad_answer in an interim response if an upstream proxy closes the connection before it responds', async t => {
   const { fixture } = await openProxiedFixture(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');

@@ -537,7 +537,7 @@ test('when the policy is replaced, the proxy applies the new policy at once to n
   allowedTunnel.socket.destroy();
 });
 
-test("the proxy serves the session's own connect address in its own process", async t => {
+test("the proxy serves the session's own connect address itself, without opening a connection", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const server = new WebSocketServer({ server: service });
   server.on('connection', socket => socket.on('message', data => socket.send(data)));

@@ -78,7 +78,9 @@ function processesOf(uid: number | undefined): string[] {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
-/** Does not wrap keys. The vault would wrap them, but the tests read no key back from a row. */
+/**
+ * Stores keys without wrapping them. In the server, the vault wraps them. These tests never read a key back from a row.
+ */
 const PLAIN_KEYS: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   wrap: async (_, key) => key.reveal(),
   unwrap: async (_, wrapped) => new Secret(wrapped),

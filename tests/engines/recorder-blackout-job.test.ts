@@ -24,7 +24,7 @@ async function measureCpu<T>(work: () => Promise<T> | T): Promise<{ result: T; m
   return { result, ms: (user + system) / 1000 };
 }
 
-test('masks a 3840x2160 image without blocking the main thread', async () => {
+test('the blackout job masks a 3840x2160 image without blocking the main thread', async () => {
   const jpeg = makeJpeg('3840x2160');
   const pool = new WorkerPool();
   const blackOutInThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { owner: 'a session' });
@@ -37,7 +37,7 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
   assert.ok(poolRun.ms < mainRun.ms / 4, `${poolRun.ms} ms of ${mainRun.ms} ms`);
 });
 
-test('rejects an image that declares an excessive size, and masks the next image', async () => {
+test('the blackout job does not mask an image that declares an excessive size, and masks the next image', async () => {
   const jpeg = makeJpeg('64x48');
   const oversizedJpeg = Buffer.from(jpeg);
   const frameHeaderAt = oversizedJpeg.indexOf(Buffer.from([0xff, 0xc0]));

@@ -25,7 +25,7 @@ function pixelsOf(jpeg: Buffer): Buffer {
 }
 
 for (const huffman of ['default', 'optimal'])
-  test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} Huffman codes)`, () => {
+  test(`blackout blackens covered blocks and leaves all other blocks unchanged (${huffman} Huffman codes)`, () => {
     const jpeg = makeJpeg('-huffman', huffman);
     const maskedJpeg = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
@@ -43,12 +43,12 @@ for (const huffman of ['default', 'optimal'])
       }
   });
 
-test('leaves the image unchanged if there are no rectangles', () => {
+test('blackout leaves the image unchanged if there are no rectangles', () => {
   const jpeg = makeJpeg();
   assert.ok(pixelsOf(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixelsOf(jpeg)));
 });
 
-test('returns undefined for images that cannot be masked', () => {
+test('blackout returns undefined for images that cannot be masked', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
   const jpeg = makeJpeg();
   const progressiveJpeg = Buffer.from(jpeg);

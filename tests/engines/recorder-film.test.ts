@@ -163,7 +163,8 @@ test('the full lifetime of a page that has a single late frame is recorded', asy
 test('one minute is recorded with the exact duration in the segments and the MP4 file, and each color is shown at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const images = colours.map(colour => makeJpeg(colour, LARGE_SIZE));
-  // Changes at irregular times, pauses of 7 s to 14 s, and a change at the end. The first frame arrives late.
+  // The page changes at irregular times, with pauses of 7 s to 14 s, and once more at the end. The first frame arrives
+  // late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shownFrames = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await recordFilm(join(makeFolder(), 'page'), shownFrames, MINUTE_MS);
@@ -201,10 +202,12 @@ test('waiting segments are encoded in one process, and each segment can be playe
   writeFileSync(countingFfmpeg, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
   const images = colours.map(colour => makeJpeg(colour, LARGE_SIZE));
-  // Two segments with several frames, three without changes, two with changes again, and a segment of 0.1 s.
+  // These times give two segments with several frames, three without changes, two with changes again, and a segment of
+  // 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
   const shownFrames = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
-  // The path contains characters at which a shell or a list of files would split it.
+  // The path contains an apostrophe and spaces, which must be escaped in a shell command and in ffmpeg's list of input
+  // files.
   const path = join(folder, "it's a page");
   const queueClock = new ManualClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, countingFfmpeg), queueClock, silentLog);

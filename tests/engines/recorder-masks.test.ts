@@ -133,7 +133,7 @@ for (const name of [...Object.keys(PAGES), 'framed'])
 
 const POSITIONED_FIELD = '<input id="p" type="password" style="position:absolute;left:101px;top:203px">';
 const FIELD_PIXELS = 200 * 40;
-/** The area includes the JPEG blocks, 8 pixels wide and high, that the field and a margin of one pixel touch. */
+/** The masked area includes the JPEG blocks, 8 pixels wide and high, that the field and a margin of one pixel touch. */
 const COVERED_PIXELS_MAX = (200 + 16) * (40 + 16);
 pages.set('/around', html(POSITIONED_FIELD));
 
@@ -144,7 +144,7 @@ pages.set('/around', html(POSITIONED_FIELD));
 const isTightlyMasked = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && pixelCountsOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
-test('at most one JPEG block around a field is masked, and the same area for any text', async () => {
+test('at most one JPEG block around a field is masked, and the masked area does not depend on the text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
   await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));

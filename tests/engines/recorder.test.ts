@@ -121,7 +121,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const present = new Set<string>();
   const observation = await bare.browser.observe({
     target: (target: ObservedTarget) => {
-      // A second tab is not recorded: all pages are page 0 here.
+      // Only the first tab is recorded, because every page is recorded as page 0 here.
       if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
       recording.recordPage(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
@@ -131,7 +131,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   return { recording, observing: observation, short: shortfalls };
 }
 
-test('each colour of a page is recorded at the time at which it was painted, until the recording ends', async () => {
+test('each color of a page is recorded at the time at which it was painted, until the recording ends', async () => {
   const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);

@@ -218,7 +218,8 @@ export function describeSlots(form: Form): void {
     }
 
     test('a box is stopped at its maximum lifetime without action by the server', async () => {
-      // On a slow machine a box may end before its start completes. The next box then has more time.
+      // On a slow machine, a box may reach its maximum lifetime before its start completes. The next attempt has a
+      // longer lifetime.
       for (const lifetimeMs of [700, 7_000, 40_000]) {
         const session = newSession();
         const options = startOptions(session, undefined, lifetimeMs);
@@ -290,7 +291,7 @@ export function describeSlots(form: Form): void {
     if (form === 'root')
       test('cpu.idle is set for a box that keeps the CPU busy beside a calm box, and cleared when the load falls', async () => {
         const [calmBox, busyBox] = [await startGuest(slots), await startGuest(slots)];
-        calmBox.claim(); // only the box of a session counts
+        calmBox.claim(); // a box counts as calm only if a session has claimed it
         const [idleFile] = cgroupsOf(dataDir)
           .map(folder => join(folder, busyBox.session, 'cpu.idle'))
           .filter(existsSync);
@@ -630,7 +631,7 @@ export function describeSlots(form: Form): void {
       assert.deepEqual(leftoversOf(dataDir, kept.session), []);
     });
 
-    test('a sweep removes a box whose server and then leader were killed', async () => {
+    test('a sweep removes a box whose server was killed and then its leader', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
@@ -689,7 +690,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------
 
-/** Uses the processor, and pauses, in turns, until `memory.busy` is false. */
+/** Uses the processor and pauses, alternately, until `memory.busy` is false. */
 const workScript = (workMs: number, pauseMs: number): string => `
   memory.busy = true;
   while (memory.busy) {
@@ -711,7 +712,7 @@ const datagramScript = (address: string): string => `
     .finally(() => socket.close())`;
 
 /**
- * Fills the folder with paths longer than the limit, names that are not text, links to the outside, and a folder
+ * Fills the folder with paths longer than the limit, names that are not valid UTF-8, links to the outside, and a folder
  * without permissions.
  */
 const hostileFolderScript = (folder: string, victim: string, outside: string): string => `

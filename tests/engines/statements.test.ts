@@ -17,8 +17,8 @@ import { startForeignServer } from './store-fixtures.ts';
 const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 /**
- * One statement reads the limits. Another one calls the function that locks the application, counts its sessions, holds
- * credit and inserts the row, in a transaction of its own.
+ * One statement reads the limits. A second statement calls the function that locks the application, counts its
+ * sessions, holds credit and inserts the row, in a transaction of its own.
  */
 const PLACE_STATEMENTS_MAX = 2;
 /**
@@ -89,7 +89,8 @@ test('the end of a metered session settles its credit in one statement', async (
   const settleStatements = sent.filter(text => text.includes('settle_session'));
   assert.equal(settleStatements.length, 1);
   assert.match(settleStatements[0] ?? '', /^with "changed" as \(update "sessions"/);
-  // The task that meters running sessions may read the balances at any time. It locks nothing.
+  // Ignores the statement by which the task that meters running sessions reads the balances. The task may run at any
+  // time, and locks nothing.
   const requestStatements = sent.filter(text => !text.includes('array_agg(purpose_id'));
   assert.deepEqual(
     requestStatements.filter(text => /credit_balances|settle_credit/.test(text)),

@@ -196,7 +196,7 @@ describe('contexts in the store', () => {
     await aContext({ name: 'mine' });
   });
 
-  it('a context allows one exclusive use beside others, and no use while a save is in progress', async () => {
+  it('a context allows one exclusive use and any number of other uses at a time, and no use while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const outcomes = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));

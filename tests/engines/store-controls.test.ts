@@ -86,7 +86,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       },
     });
 
-    it('a session has one open hand-off after fifty concurrent requests for a hand-off', async () => {
+    it('only one of fifty concurrent requests for a hand-off of a session creates a hand-off', async () => {
       const session = await aRunningSession();
       const insertResults = await Promise.allSettled(
         Array.from({ length: 50 }, () => store.handoffs.insert(aHandoff(session))),
@@ -141,7 +141,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
-    it('a hand-off is listed among those that were controlled between two times until control was given back', async () => {
+    it('a hand-off is listed for a period only if a person had control during that period', async () => {
       const session = await aRunningSession();
       const row = aHandoff(session);
       await store.handoffs.insert(row);

@@ -174,7 +174,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('session events include only one of two concurrent downloads if only one fits', async () => {
+  it('session events include only one of two concurrent downloads if the size limit allows only one', async () => {
     const row = await aSession();
     const complete = (download: FinishedDownload) =>
       store.downloads.complete(download, anOutboxRow(download), SERVICE, ({ session, application }) => {
@@ -187,7 +187,7 @@ describe('session events', () => {
     assert.equal((await store.downloads.ofSession(row.id)).length, 1);
   });
 
-  it('session events include the start of a box for the session as a launch', async () => {
+  it('session events include session.launched once the box of the session is recorded', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
     assert.equal((await readEvents(row)).at(-1)?.type, 'session.launched');

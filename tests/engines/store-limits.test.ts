@@ -224,7 +224,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await Promise.all(Array.from({ length: 100 }, () => host.take(credential, true)));
     });
 
-    it('concurrent attempts are counted exactly, an attempt can be taken back, and attempts are forgotten after the period', async () => {
+    it('concurrent attempts are counted exactly, an attempt can be taken back, and attempts no longer count after the period', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
@@ -404,7 +404,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('idempotency keys', () => {
-      it('only one of fifty concurrent requests with an idempotency key starts a run', async () => {
+      it('only one of fifty concurrent requests with the same idempotency key starts a run', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));

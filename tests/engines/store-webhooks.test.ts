@@ -115,7 +115,7 @@ describe('webhooks in the store', () => {
     assert.equal(await secondTake[0], undefined);
   });
 
-  it('the next delivery of a webhook is taken while a failed one waits, and again once its reservation has run out', async () => {
+  it('while a failed delivery waits, the next delivery is taken, and it can be taken again only after its reservation has expired', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));

@@ -411,7 +411,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.ok('full' in (await placeSession()));
       });
 
-      it('the number of slots that was announced last applies', async () => {
+      it('the most recently announced number of slots applies', async () => {
         const hostId = await aHost(0);
         const applicationId = (await anApplication()).id;
         const placeSession = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -880,7 +880,7 @@ describe('database of an operator', () => {
     const url = urlWith(it => {
       it.pathname = '/ancient';
     });
-    // No PostgreSQL that old is available, so this one is made to report an old version.
+    // No PostgreSQL 14 is available, so this server is made to report version 14.11.
     await query(
       { url },
       `create function public.current_setting(text) returns text language sql as $$

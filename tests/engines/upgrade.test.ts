@@ -1,6 +1,6 @@
-// Restores and upgrades a database of the first version of Berth, from before the platform contract. Its applications,
-// keys, tokens and limits stay intact. first-version.sql is the output of pg_dump for an installation after its first
-// start, with a token, and with a second application that has a key.
+// Restores and upgrades a database of the first version of Berth. Its applications, keys, tokens and limits stay
+// intact. first-version.sql is the output of pg_dump for an installation after its first start, with a token, and with
+// a second application that has a key.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

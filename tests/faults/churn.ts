@@ -32,7 +32,7 @@ const SESSIONS = '/v1/browsers/sessions';
 export interface ChurnOptions extends PlanOptions {
   readonly server: TestServer;
   readonly pages: Pages;
-  /** Counts during the whole churn. Used only if the server is not killed. */
+  /** Counts sessions, browsers and slots during the whole churn. Used only if the server is not killed. */
   readonly census?: Census;
 }
 

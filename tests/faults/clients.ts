@@ -7,7 +7,7 @@ import { withTimeLimit } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
 const CONNECT_MS = 60_000;
-/** Maximum time from the first message to the end of the connection, which is as long as a test may take. */
+/** Maximum time from the first message to the end of the connection. It equals the time limit of a test. */
 const ENDED_WITHIN_MS = 480_000;
 
 export interface BusyClient {

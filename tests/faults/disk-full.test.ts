@@ -235,7 +235,7 @@ test('a start without any disk space fails with the reason, and a later start ke
   leaveFree(0);
   // The running browser and database free some space from time to time.
   const fillTimer = setInterval(() => fillUntilFree(0), REFILL_MS);
-  // The log of PostgreSQL may end within this text, because it is on the full disk.
+  // The log of PostgreSQL is also on the full disk, so the text `No space left` may be truncated in it.
   await assert.rejects(server.start(), /No space left|ENOSPC/).finally(() => clearInterval(fillTimer));
   leaveFree(DISK_BYTES);
   await server.start();

@@ -49,7 +49,7 @@ const MALFORMED_MESSAGES: ReadonlyArray<(channel: string) => string> = [
   channel => `\ufeff{"method":"Target.x"\ud800,"sessionId":"${channel}"}`,
 ];
 
-/** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
+/** The messages that the gateway reads on a client's channel. The gateway forwards all other messages unchanged. */
 const TARGET_MESSAGES = MALFORMED_MESSAGES.filter(write => write('').startsWith('{"method":"Target.'));
 
 test('malformed messages of a browser are dropped, and the session and its clients are kept', async () => {

@@ -128,7 +128,7 @@ async function createAndConnect(
 
 const isDone = ({ status }: { status: string }): boolean => status === 'COMPLETED' || status === 'FAILED';
 
-test('every tab is stored completely if a browser with twelve tabs is killed', async () => {
+test('the recording of every tab is stored completely if a browser with twelve tabs is killed', async () => {
   const { id, client, creationRange } = await createAndConnect(server);
   const openRanges = await openTabs(client, 12, creationRange);
   await setTimeout(RECORDING_MS);

@@ -30,7 +30,7 @@ test('two builds of a release produce the same bytes, and the checksums match', 
     );
 });
 
-test('a release has compiled files, a lock file and its documents, but no source or test', () => {
+test('a release has compiled files, a lock file and its documents, but no sources or tests', () => {
   const files = globSync('**/*', { cwd: home, exclude: path => path.startsWith('node_modules') });
   for (const path of ['cli/berth.js', 'server/engines/slots/listener.pl', 'npm-shrinkwrap.json', 'docs/index.md'])
     assert.ok(files.includes(path), path);
@@ -48,7 +48,7 @@ test('the installed packages match the lock file of the checkout, and the softwa
   const parts = JSON.parse(read('parts.cdx.json'));
   assert.deepEqual([parts.bomFormat, parts.metadata.component.name], ['CycloneDX', 'berth']);
   const listedPurls = new Set<string>(parts.components.map((part: { purl: string }) => decodeURIComponent(part.purl)));
-  // Packages for other machines are in the lock file and are not installed.
+  // The lock file also lists packages for other platforms, which are not installed.
   const paths = Object.keys(pinnedPackages).filter(path => path !== '' && pinnedPackages[path].os === undefined);
   assert.ok(paths.length > 100, String(paths.length));
   for (const path of paths) {

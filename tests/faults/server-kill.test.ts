@@ -1,5 +1,5 @@
 // The server is killed with SIGKILL while everything is in use, and restarted on the same data folder. Running sessions
-// continue with the same addresses and deadlines, others end with a reason, and no leftovers of these remain.
+// continue with the same addresses and deadlines. All other sessions end with a reason and leave nothing behind.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';

@@ -1,6 +1,6 @@
-// An upgrade from an older version: sessions started by a checkout from the day before continue in this one, with the
-// database that the older version wrote. Also upgrades the hosts of a fleet one after another. Fails in a clone without
-// history, which contains no older version.
+// An upgrade from an older version: sessions started by a checkout from the day before continue in the current
+// checkout, with the database that the older version wrote. Also upgrades the hosts of a fleet one after another. Fails
+// in a clone without history, which contains no older version.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,9 @@ import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts
 
 const DAY_SECONDS = 86_400;
 
-/** The newest commit that is at least a day older than this one. Undefined in a clone whose history is too short. */
+/**
+ * The newest commit that is at least a day older than the current one. Undefined in a clone whose history is too short.
+ */
 function commitOfPreviousDay(): string | undefined {
   const now = Number(runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
   const id = runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();

@@ -95,7 +95,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await server.waitUntilSettled([session.id, guestSession.id]);
 });
 
-test('the session of every create that succeeds during a SIGTERM exists after the restart', async () => {
+test('the session of every create that succeeds while the server handles SIGTERM exists after the restart', async () => {
   const pendingCreates = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -207,7 +207,7 @@ test('berth stop shuts down the server and the browsers that are still running',
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });
 
-test('berth stop after a kill of the server shuts down the browsers that are still running', async () => {
+test('berth stop shuts down the browsers that are still running after the server was killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   isRunning = false;

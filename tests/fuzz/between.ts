@@ -1,6 +1,5 @@
-// A Chromium whose pipe passes through this process, so that its messages to the server can be changed and others
-// inserted. BERTH_CHROMIUM is a script that starts the real Chromium, with the FIFOs of this process for an intercepted
-// session.
+// A Chromium whose pipe passes through this process, which can change the messages to the server and insert others.
+// BERTH_CHROMIUM is a script that starts the real Chromium, with the FIFOs of this process for an intercepted session.
 import { execFileSync } from 'node:child_process';
 import {
   constants,
@@ -107,8 +106,8 @@ function list(folder: string): string[] {
 }
 
 /**
- * Opens a FIFO for reading and writing, so that opening does not block and there is no end of file. Used in one
- * direction only.
+ * Opens a FIFO for reading and writing, so that opening does not block and there is no end of file. The socket is used
+ * in one direction only.
  */
 function openEnd(fifo: string, direction: 'read' | 'write'): Socket {
   const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);

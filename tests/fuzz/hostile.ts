@@ -1,7 +1,7 @@
-// Hostile values from a seed: texts, URLs, JSON of every wrong shape, and messages that are not JSON. The same seed
-// gives the same values in the same order.
+// Hostile values from a seed: texts, URLs, JSON values of unexpected types, and messages that are not JSON. The same
+// seed gives the same values in the same order.
 
-/** A placeholder for JSON text that JSON.stringify does not write: numbers out of range, endless nesting. */
+/** JSON text that JSON.stringify cannot write, such as numbers out of range and very deep nesting. */
 export class RawJson {
   readonly text: string;
 
@@ -52,7 +52,7 @@ const WORDS = [
   '+275760-09-13T00:00:00.000Z',
 ] as const;
 
-/** Repeated many times, so that regular expressions and parsers take a long time. */
+/** Texts that are repeated many times, so that regular expressions and parsers take a long time. */
 const REPEATED_TEXTS = [
   'blob:',
   'view-source:',
@@ -100,7 +100,7 @@ const HOSTS = [
 const NUMBERS = [0, -0, -1, 1, 0.1, 5e-324, 1e308, -1e308, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53, -(2 ** 63), 65_536];
 const RAW_NUMBERS = ['1e999', '-1e999', '9'.repeat(400), '0.'.padEnd(400, '3'), '-0', '1E+400'];
 
-/** Used where a string or a list is expected. */
+/** JSON objects that are used where a string or a list is expected. */
 const OBJECTS = [
   '{"toString":1,"valueOf":1}',
   '{"length":-1}',

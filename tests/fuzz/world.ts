@@ -183,7 +183,7 @@ export const residentBytes = (pid: number): number =>
   KIB * Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 export interface Turns {
-  /** The longest turn of the event loop since the start of the server, if one took over 100 ms. */
+  /** The CPU time of the longest event loop turn since the start of the server, or 0 if none took over 100 ms. */
   readonly longestMs: number;
   /** The number of turns over 100 ms, by the work that they did. */
   readonly longCounts: Readonly<Record<string, number>>;

@@ -6,7 +6,7 @@ export interface Forgery {
   readonly origin?: string;
   readonly rpId?: string;
   readonly challenge?: string;
-  /** User verification. Default: true. */
+  /** Whether the authenticator reports that it verified the user. Default: true. */
   readonly isVerified?: boolean;
   readonly type?: string;
 }

@@ -1,6 +1,6 @@
 // Certificate authorities for one test, and certificates that they sign: valid certificates, expired certificates, and
-// certificates for another name. They are encoded as DER here, because no common tool creates a certificate that has
-// already expired.
+// certificates for another name. The certificates are encoded as DER here, because no common tool creates a certificate
+// that has already expired.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 const DAY_MS = 86_400_000;

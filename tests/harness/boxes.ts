@@ -34,7 +34,8 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
 }
 
 /**
- * Returns a list with the share. The list is empty if the machine has the other cgroup version or if the box is gone.
+ * Returns a list with the share. The list is empty if the file does not exist, because the machine uses another cgroup
+ * version or the box is gone.
  */
 function shareIn(path: string, normalWeight: number): number[] {
   try {

@@ -18,8 +18,8 @@ const EXIT_WITHIN_MS = 60_000;
 /** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
 /**
- * Switches that are left out. The last one only saves CPU time and would not be set for a Chromium that is started by
- * hand. SPARE_RENDERER is removed for the same reason.
+ * Switches that are left out. `animation-duration-scale` only saves CPU time and would not be set for a Chromium that
+ * is started by hand. SPARE_RENDERER is removed for the same reason.
  */
 const EXCLUDED_SWITCHES = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
@@ -74,7 +74,7 @@ export class PlainChromium {
     return this.#child.pid ?? 0;
   }
 
-  /** Gives every page this size, except the first page if a Chromium bar takes up part of it. */
+  /** Gives every page this size. The first page is smaller if an infobar of Chromium takes up part of it. */
   async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
     const client = await CdpClient.connect(this.url);
     const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });

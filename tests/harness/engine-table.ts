@@ -7,7 +7,7 @@ import type { Observations } from './look.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN_MARK = '<!-- Written by `npm run gen:engines`. -->';
 const END_MARK = '<!-- The end of what it writes. -->';
-/** The maximum number of differences that are named in a line. Further differences are counted. */
+/** The maximum number of differences that are named in a line. Further differences are only counted. */
 const DIFFERENCES_MAX = 8;
 
 /** The results of each engine, by feature. */

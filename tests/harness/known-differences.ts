@@ -53,7 +53,7 @@ export class KnownDifferences {
     return difference !== undefined;
   }
 
-  /** Returns the lines without a difference: those for which `other` has found every value that was found here. */
+  /** Returns the lines that describe no difference, because `other` has found every value that was found here. */
   unnecessaryLines(other: KnownDifferences): readonly string[] {
     const unseenDifferences = this.#differences.filter(one =>
       [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)),

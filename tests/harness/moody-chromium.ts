@@ -1,5 +1,6 @@
 // A Chromium that hangs or fails at its start on request. A script runs first and then starts the real program. A copy
-// of the script's shell is in the same folder, because a jail contains no shell. A change affects later starts only.
+// of the script's shell is in the same folder, because a jail contains no shell. A change of behavior affects later
+// starts only.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -50,7 +50,9 @@ export async function startOpenIdProvider(): Promise<OpenIdProvider> {
   };
 }
 
-/** A browser without pages: keeps cookies, follows redirects, and answers the forms of `oidc-provider`. */
+/**
+ * An HTTP client that acts as a browser: it keeps cookies, follows redirects, and answers the forms of `oidc-provider`.
+ */
 export class PlainBrowser {
   readonly #cookies = new Map<string, string>();
 

@@ -11,7 +11,7 @@ export interface ReceivedSpan {
   readonly spanId: string;
   readonly parentSpanId: string | undefined;
   readonly kind: number;
-  /** 2 means an error. */
+  /** The OTLP status code. 2 means an error. */
   readonly status: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly resource: Readonly<Record<string, unknown>>;

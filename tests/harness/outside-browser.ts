@@ -6,7 +6,7 @@ import { findBrowser, findChromium } from '../../server/engines/slots/chromium.t
 
 export function launchOutsideBrowser(): Promise<Browser> {
   const executablePath = findBrowser('headless-shell') ?? findChromium();
-  // The last switch gives text the same widths as in Chromium.
+  // `--font-render-hinting=medium` gives text the same widths as in Chromium.
   const args = ['--no-sandbox', '--font-render-hinting=medium'];
   return chromium.launch({ ...(executablePath ? { executablePath } : {}), args });
 }

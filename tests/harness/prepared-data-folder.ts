@@ -73,7 +73,7 @@ function removeOutdatedFolders(currentName: string): void {
   for (const name of readdirSync(PREPARED_FOLDERS).filter(one => !one.startsWith(currentName)))
     try {
       rmSync(join(PREPARED_FOLDERS, name), { recursive: true, force: true });
-    } catch {} // the other test file removes it
+    } catch {} // another test file is removing the same folder
 }
 
 /** Copies with owners and modes, which PostgreSQL checks. */

@@ -1,5 +1,6 @@
 // Real proxy programs on loopback with user name and password: HTTP and HTTPS from an npm package, SOCKS5 from a Debian
-// package. They resolve a name that nothing else resolves, so requests for it must have passed through them.
+// package. The proxies resolve a name that nothing else resolves, so a request for that name must have passed through a
+// proxy.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -107,7 +107,10 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   return server;
 }
 
-/** The program that is started. The copy for another user is not bundled. */
+/**
+ * The program that is started. For another user, this is the source in that user's copy of the checkout, which is not
+ * bundled.
+ */
 const programOf = (user: OrdinaryUser | undefined): string => (user ? join(user.checkout, 'cli/berth.ts') : PROGRAM);
 
 /** Whether a prepared data folder may be used. A test of the first start passes its own folder. */
@@ -195,7 +198,7 @@ export class TestServer {
       // Tests send more requests than people do. Tests of these limits set their own values.
       BERTH_READS_PER_MINUTE: '1000000',
       BERTH_WRITES_PER_MINUTE: '1000000',
-      // `npm run test:slow` runs suites a second time with the other engine.
+      // `npm run test:slow` runs some suites a second time with headless-shell.
       BERTH_ENGINE: process.env.BERTH_TEST_ENGINE,
       ...pages?.settings,
       ...env,
@@ -323,8 +326,8 @@ export class TestServer {
   }
 
   /**
-   * Waits until nothing is left of sessions other than these. Fails after a time limit. The argument may be a function,
-   * which is called at each check.
+   * Waits until nothing is left of any session except those in `running`. Fails after a time limit. `running` may be a
+   * function, which is called at each check.
    */
   async waitUntilSettled(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
@@ -411,7 +414,7 @@ export class TestServer {
       clock === 'test'
         ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : CLOCK_PROGRAM, `--ahead=${this.#aheadMs}`]
         : [program, 'serve'];
-    // The copy for another user has no development packages.
+    // Another user may not be able to read this checkout, from which the check of responses is loaded.
     const watchArgs =
       user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES_URL}?into=${encodeURIComponent(this.#findingsFile)}`];
     const [file = '', ...rest] = [

@@ -1,6 +1,6 @@
 // `npm run fleet`: starts three hosts on this machine, each in its own network namespace, with one PostgreSQL and one
-// S3 store, and an address of the machine that passes connections to the hosts in turn. When the command ends,
-// everything is removed. Needs root.
+// S3 store, and a proxy at an address of the machine, which passes connections to the hosts in turn. When the command
+// ends, everything is removed. Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -42,8 +42,8 @@ export async function filesOfRelease(
 }
 
 /**
- * The packages in the lock file, except those that are only for one kind of machine: npm fetches the right one of these
- * during the installation.
+ * The packages in the lock file, except those for one operating system only. During the installation, npm fetches those
+ * for the machine.
  */
 export function filesOfPackages(root: string, lock: string): Map<string, PackedFile> {
   const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };

@@ -1,4 +1,5 @@
-// A tarball that npm accepts, whose bytes depend only on its files and the given time: sorted, and without owners.
+// A tarball that npm accepts. Its bytes depend only on its files and the given time, because the files are sorted and
+// have no owners.
 
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';

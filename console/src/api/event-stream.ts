@@ -26,8 +26,8 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
     options.onState('connecting');
     try {
       const response = await open(options, lastId, signal);
-      // Status 204 is the end only for a session. For an application it means that the service is stopping, so the
-      // console reconnects.
+      // For the stream of a session, status 204 means that the session has ended. For the stream of an application, it
+      // means that the service is stopping, so the console reconnects.
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
       if (!response.body) throw new Error('the response has no event stream');
       options.onState('live');

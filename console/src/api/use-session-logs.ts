@@ -38,7 +38,7 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   });
   const wasOpen = useRef(isOpen);
   // Reads the last entries, which are written when the session ends. This effect is declared after useQuery, so that
-  // the query already has the function for an ended session.
+  // the query function already uses the new value of `isOpen`.
   useEffect(() => {
     if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
     wasOpen.current = isOpen;

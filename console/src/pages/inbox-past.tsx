@@ -1,4 +1,4 @@
-// Past items, which were decided, completed or canceled or have expired: the person, the time, and the receipt.
+// Past items of the inbox (decided, completed, canceled or expired), each with the person, the time and the receipt.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

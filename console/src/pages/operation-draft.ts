@@ -28,7 +28,7 @@ export interface OperationDraft {
   readonly header: string;
   readonly bodyFrom: string;
   readonly idempotencyHeader: string;
-  /** This string and all others up to `settings` contain JSON. */
+  /** This field and the fields that follow, up to and including `settings`, contain JSON. */
   readonly steps: string;
   readonly inputSchema: string;
   readonly outputSchema: string;

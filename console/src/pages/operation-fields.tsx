@@ -54,7 +54,7 @@ type JsonName = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' |
 
 const BODY_CLASS = 'grid gap-4 p-4';
 
-/** `children`: fields that are shown before the others. */
+/** `children`: additional fields, shown before the other fields of the panel. */
 export function AboutFields({ children, ...props }: FieldsProps & { readonly children?: ReactNode }) {
   const { draft, change, isLocked } = props;
   const { text, problem } = fieldPropsOf(props);

@@ -91,7 +91,7 @@ export function ConcurrentSessions({ usage: { steps, total }, period }: Props) {
   );
 }
 
-/** Whether a session that ends for this reason ends as ERROR. */
+/** Whether a session that ends for this reason has the status ERROR. */
 const IS_FAILURE: Readonly<Record<EndReason, boolean>> = {
   released: false,
   client_disconnected: false,

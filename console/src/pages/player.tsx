@@ -1,12 +1,12 @@
-// Plays one recorded page. The playlist requires a credential; its segments are signed links. The player library is
-// loaded when it is first used.
+// Plays one recorded page. A request for the playlist requires a credential. The playlist refers to its segments by
+// signed links. The player library is loaded when it is first used.
 import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
 import { LoadError } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to the end of the replay minus this duration. */
 const LAST_FRAME_MARGIN_SECONDS = 0.2;
-/** A player counts as being at a moment if its time differs from that moment by less than this. */
+/** The player has reached a moment if its time differs from that moment by less than this. */
 const SEEK_TOLERANCE_SECONDS = 0.05;
 /**
  * The maximum number of seeks to one moment. Several may be needed, because hls.js itself seeks to its start position.

@@ -114,7 +114,8 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
 }
 
 /**
- * Uses the origin of this page: the policy of the runner allows only this origin, and the public URL may have another.
+ * Uses the origin of this page, because the content security policy of the runner allows only this origin. The public
+ * URL may have a different origin.
  */
 function reachableConnectUrl({ connectUrl = '' }: Session): string {
   const { pathname, search } = new URL(connectUrl);

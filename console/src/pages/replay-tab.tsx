@@ -130,7 +130,10 @@ const Pages = ({
   </fieldset>
 );
 
-/** A player for the selected page, and one timeline for all pages. Times on the timeline count from the first page. */
+/**
+ * A player for the selected page, and one timeline for all pages. Times on the timeline are relative to the first paint
+ * of the session's first page.
+ */
 function SessionReplay({
   app,
   id,

@@ -116,7 +116,7 @@ function useDecision(
   };
 }
 
-/** `isPlain`: without a border, for use inside a frame. */
+/** `isPlain`: without a border, for use inside a box that has a border. */
 export const Facts = ({
   label,
   isPlain = false,

@@ -1,4 +1,4 @@
-// Adds an authenticator app: shows its seed as a QR code, and takes a first code.
+// Adds an authenticator app: shows its seed as a QR code, and asks for a first code from the app.
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { renderSVG } from 'uqr';

@@ -1,6 +1,6 @@
-// /device: a program shows a code, and a person decides here what it may do (RFC 8628). Nothing is filled in from a
-// link without the person's confirmation, and everything that the program says about itself is shown as its own
-// statement.
+// /device: a program shows a code, and a person decides here what the program may do (RFC 8628). A code from a link is
+// used only after the person has confirmed it. What the program states about itself is labeled as a statement of the
+// program.
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { DeviceRequest } from '../../../contract/device.ts';

@@ -1,4 +1,5 @@
-// Requests sent by the hand-off page: with the secret of its link, with its lease, or with the cookie of a member.
+// Requests sent by the hand-off page. The credential is the secret of the link, the lease token of the hand-off, or the
+// cookie of a member.
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
 import { tabStore } from '../api/storage.ts';

@@ -1,5 +1,5 @@
-// The page that opens from the link of the first start or of `berth accounts link`: name, e-mail address and password,
-// then an optional passkey.
+// The page behind the link that the first start of the server or `berth accounts link` prints. Asks for name, e-mail
+// address and password, then offers to create a passkey.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

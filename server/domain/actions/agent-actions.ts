@@ -340,7 +340,7 @@ const alreadyPrepared = ({ id, state }: ActionRow): Error =>
 
 const tooManyOpenActions = (): Error =>
   fault('concurrency_limit', `The end user has ${OPEN_ACTIONS_PER_END_USER_MAX} open Actions, which is the limit.`, {
-    advice: 'Wait until some of the Actions are decided, or cancel some of the Actions.',
+    advice: 'Wait until some of these Actions have been decided, or cancel some of them.',
     details: { limit: OPEN_ACTIONS_PER_END_USER_MAX, used: OPEN_ACTIONS_PER_END_USER_MAX, scope: 'end_user' },
   });
 

@@ -1,5 +1,5 @@
 // The people who decide Actions, after they have proved who they are: a member, an owner, or an end user of the
-// application. The code that verifies a person creates an Approver. It contains everything that `Decisions` needs to
+// application. The code that verifies a person creates an Approver, which contains everything that `Decisions` needs to
 // decide an Action for the person.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';

@@ -7,7 +7,9 @@ import { valueAt } from '../configured-operations/json-pointer.ts';
 
 const VALUE_CHARACTERS_MAX = 200;
 const FIELDS_MAX = 50;
-/** Control characters, and those that reorder or hide text. */
+/**
+ * Control characters, characters that reorder or hide text, private-use and unassigned characters, and line separators.
+ */
 const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
 const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
 

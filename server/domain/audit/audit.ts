@@ -8,8 +8,8 @@ import type { Json } from '../../kit/json.ts';
 import { namedEventOf } from './told.ts';
 
 /**
- * A fact about the action: an id, a name or a number. Must not contain a secret, or content that a caller has stored
- * elsewhere.
+ * A fact about the action: an id, a name or a number. Must not contain a secret, or other content that a caller has
+ * stored, such as an input.
  */
 export type Detail = string | number | boolean | readonly string[];
 
@@ -93,7 +93,10 @@ function boundedDetail(value: Detail): Json {
   return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(truncate);
 }
 
-/** Removes unprintable characters and text that looks like a credential. Does not cut a surrogate pair in half. */
+/**
+ * Replaces control characters and text that looks like a credential, and limits the length. Does not cut a surrogate
+ * pair in half.
+ */
 const truncate = (text: string): string =>
   text
     .toWellFormed()

@@ -38,7 +38,7 @@ test('logs why an audit entry could not be written, and does not throw', async (
   const audit = { record: () => Promise.reject(new Error('no database')) };
   const notices = new CredentialNotices({ audit, clock: systemClock, log });
   notices.recordRefusedAddress({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });
-  // An unhandled rejection fails the test before this resolves.
+  // An unhandled rejection fails the test before this promise resolves.
   await setImmediate();
   assert.deepEqual(warnings, [['audit.not_recorded', { reason: 'no database' }]]);
 });

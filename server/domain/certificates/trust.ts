@@ -35,7 +35,7 @@ async function resolveTrusted(
   application: ApplicationId,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  // Ids of other applications are not found.
+  // Returns only certificates of this application, so the id of another application's certificate counts as missing.
   const dersById = await rows.ders(application, ids as readonly CertificateId[]);
   const missingId = ids.find(id => !dersById.has(id as CertificateId));
   if (missingId !== undefined)

@@ -7,8 +7,8 @@ import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
 /**
- * Returns the issues of the binding. `properties` are the members that the input may have. Undefined if the schema does
- * not list them.
+ * Returns the issues of the binding. `properties` are the members that the input may have, or undefined if the schema
+ * does not list them.
  */
 export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
   const { method, body, auth } = binding;

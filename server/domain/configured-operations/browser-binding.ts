@@ -16,8 +16,8 @@ const OPTION_CHARACTERS_MAX = 1000;
 const OPTIONS_MAX = 100;
 
 /**
- * Returns the issues of the binding. `properties` are the members that the input may have. Undefined if the schema does
- * not list them.
+ * Returns the issues of the binding. `properties` are the members that the input may have, or undefined if the schema
+ * does not list them.
  */
 export function browserBindingIssues(
   { url, steps }: BrowserBinding,

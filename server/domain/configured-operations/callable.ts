@@ -64,7 +64,7 @@ export interface GrantedOperation {
 
 /** The built-in operations without overlays, ordered by id. */
 export const BUILT_IN_OPERATIONS: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
-  .map(([id, managed]) => builtInCallable(id as ManagedOperationId, managed)) // TypeScript widens the keys
+  .map(([id, managed]) => builtInCallable(id as ManagedOperationId, managed)) // `Object.entries` types keys as string.
   .sort((a, b) => (a.id < b.id ? -1 : 1));
 
 function builtInCallable(

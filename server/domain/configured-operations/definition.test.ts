@@ -13,7 +13,7 @@ const definitionWith = (text: string): ConfigureOperation => ({
   examples: [{ input: { text } }],
 });
 
-it('limits the size of a definition in bytes, whatever its characters', () => {
+it('limits the size of a definition in bytes, not in characters', () => {
   const charCount = 150_000;
   assert.doesNotThrow(() => definitionOf(definitionWith('x'.repeat(charCount))));
   assert.throws(() => definitionOf(definitionWith('天'.repeat(charCount))), /larger than 256 KiB/);

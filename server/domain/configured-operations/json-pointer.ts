@@ -1,7 +1,10 @@
 // JSON Pointers (RFC 6901) into the input of an operation. Pure.
 import { isObject, type Json } from '../../kit/json.ts';
 
-/** An empty pointer and `/` both refer to the whole value. */
+/**
+ * An empty pointer and `/` both refer to the whole value. In RFC 6901, `/` would refer to the member with the empty
+ * name.
+ */
 const isRootPointer = (pointer: string): boolean => pointer === '' || pointer === '/';
 
 export const isPointer = (text: string): boolean =>

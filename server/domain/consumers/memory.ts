@@ -149,7 +149,7 @@ export class Memory {
     return this.consents(caller);
   }
 
-  /** Returns an agent key, for the page that asks for consent. */
+  /** Returns the id and the name of an agent key, for the page that requests consent. */
   async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<AgentKeySummary> {
     const { id, name } = await this.#agent(applicationId, keyId);
     return { keyId: id, name };

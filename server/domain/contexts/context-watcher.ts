@@ -137,7 +137,8 @@ export class ContextWatcher implements Watcher {
 
   /**
    * Records that the session uses the context, if it saves to the context. If the save of another session is still in
-   * progress, records nothing, and returns that session. Undefined if this session may continue.
+   * progress, records nothing, and returns the id of that other session. Returns undefined if this session may
+   * continue.
    */
   async #tryToUse(row: ContextRow, contextRequest: ContextRequest, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;

@@ -6,8 +6,8 @@ import { type HostId, newId, type ReservationId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced, meteredCost } from '../../kit/metered-cost.ts';
 
 /**
- * Number of seconds ahead for which credit is held for a session. If the remaining time of the session is shorter,
- * credit is held for the remaining time.
+ * Number of seconds for which the credit of a session is held in advance. If the remaining time of the session is
+ * shorter, credit is held for the remaining time.
  */
 export const HOLD_SECONDS = 300;
 /** Bytes of traffic for which credit is held in addition, because the actual traffic is not known beforehand. */
@@ -18,7 +18,10 @@ export const HOLD_BYTES = 10_000_000;
  */
 export const CAPTURE_INTERVAL_MS = 60_000;
 
-/** Returns the micro-credits to hold for the time ahead and for traffic. At least 1 if any rate is above 0. */
+/**
+ * Returns the micro-credits to hold for `seconds`, at most `HOLD_SECONDS`, and for traffic. At least 1 if any rate is
+ * above 0.
+ */
 export const holdAmount = (rates: CreditRates, seconds: number): number =>
   meteredCost(rates, { seconds: Math.ceil(Math.max(0, Math.min(HOLD_SECONDS, seconds))), bytes: HOLD_BYTES });
 

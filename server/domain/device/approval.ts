@@ -85,8 +85,8 @@ export class Approval {
   }
 
   /**
-   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the IP address. The
-   * lookup is the same for a miss and for a hit.
+   * Looks up a device authorization by its user code. Every lookup is counted before the query, for the person and for
+   * the IP address. The count is undone if the code is found.
    */
   async #findByUserCode<Found>(
     { accountId, source }: HumanCaller,

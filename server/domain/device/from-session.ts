@@ -1,9 +1,10 @@
-// Whether the browser of a session of this service sent a request. An agent must not approve its own device.
+// Determines whether a request was sent by the browser of a session of this service. An agent must not approve its own
+// device.
 import type { PresentedCredentials } from '../identity/callers.ts';
 
 /** Where a request came from. */
 export interface Peer {
-  /** The other end of the connection: the caller, or a proxy in front of this service. */
+  /** Remote address of the connection: the address of the caller, or of a proxy in front of this service. */
   readonly address: string;
   readonly port?: number | undefined;
   /** The client's address as the proxy reports it. Without a proxy, the same as `address`. */

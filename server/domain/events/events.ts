@@ -81,7 +81,7 @@ export class EventService implements Events, Closeable {
         const readTypes = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
           ...filterOf(afterId, session, readTypes, BATCH),
-          ...(period.from ? { from: period.from } : {}), // Not `to`, which may be before the end of the session.
+          ...(period.from ? { from: period.from } : {}), // `to` is checked below.
         });
         afterId = page.through;
         const visibleEvents = page.events.filter(

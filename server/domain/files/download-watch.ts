@@ -16,8 +16,8 @@ export const DOWNLOADS_MAX = 10_000;
 const TOO_MANY_DOWNLOADS = `the session has reached its limit of ${DOWNLOADS_MAX} downloads; further downloads are cancelled and not reported`;
 const RETRY_MS = 2_000;
 /**
- * If less space than this is free, the disk counts as full: Chromium gives up at about 16 MiB, and other processes
- * write at the same time.
+ * If less space than this is free, the disk counts as full. Chromium stops downloads at about 16 MiB of free space, and
+ * other processes write at the same time.
  */
 const DISK_FULL_BYTES = 64 * 1024 ** 2;
 const DISK_FULL_REASON = 'the disk is full';

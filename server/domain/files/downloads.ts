@@ -25,7 +25,7 @@ export interface DownloadsParts {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly links: Links;
-  /** Finders for files of other kinds. The key is the kind that a link names. */
+  /** Finders for files that are not downloads. The key is the kind that a link names. */
   readonly finders: Readonly<Record<string, FileFinder>>;
 }
 
@@ -190,6 +190,8 @@ const ISO_8601 = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:
 function timeOf(path: string, text: string): Date {
   const time = new Date(text);
   if (!ISO_8601.test(text) || Number.isNaN(time.getTime()))
-    throw invalidRequest([{ path, message: 'is not a time such as 2026-09-24T10:16:02Z' }]);
+    throw invalidRequest([
+      { path, message: 'is not a valid time; expected a date or a time in ISO 8601, such as 2026-09-24T10:16:02Z' },
+    ]);
   return time;
 }

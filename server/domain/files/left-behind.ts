@@ -1,5 +1,6 @@
-// Stores the downloads of ended sessions, whose files were moved aside before the box was removed. Downloads without a
-// complete file are marked as failed. Depends only on rows and files, so it may be killed at any time and repeated.
+// Stores the downloads of ended sessions, whose files were moved out of the box before the box was removed. Downloads
+// without a complete file are marked as failed. Depends only on rows and files, so it may be killed at any time and
+// repeated.
 import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';

@@ -1,6 +1,6 @@
 // Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues.
-// A task then moves the files that the rows list. It retries until this succeeds, and continues after a restart, so a
-// file is stored even if the store is unavailable for a long time or this process is killed.
+// A task then moves the files that the rows list. The task retries until a file has been moved, and continues after a
+// restart, so a file is stored even if the store is unavailable for a long time or this process is killed.
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';

@@ -16,7 +16,7 @@ const BATCH = 100;
 /** Number of keys that are collected before the files are removed. */
 const KEYS_AT_ONCE = 500;
 
-/** Deletes the rows of one kind of files, such as downloads. Called after the files of the session were removed. */
+/** Deletes the rows of one kind of file, such as downloads. Called after the files of the session were removed. */
 export type RowCleanup = (application: ApplicationId, session: SessionId) => Promise<void>;
 
 export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {

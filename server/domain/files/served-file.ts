@@ -1,5 +1,5 @@
-// A file that can be served: its metadata and how to open it. Each kind of files has a finder, which finds a file by
-// the object that a signed link names.
+// A file that can be served: its metadata and how to open it. Each kind of file has a finder, which finds a file by the
+// object that a signed link names.
 import type { ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 

@@ -33,7 +33,7 @@ export interface UploadsParts {
   readonly clock: Clock;
 }
 
-/** A caller with a key, or a viewer in the live view, who has no key. */
+/** The sender of an upload: a caller with an agent key, or a viewer in the live view. A viewer has no key. */
 export interface Uploader {
   readonly applicationId: ApplicationId;
   readonly keyId?: KeyId;
@@ -77,7 +77,7 @@ export class Uploads {
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const uploads = await rows.ofSession(row.applicationId, row.id);
     const usedBytes = sum(uploads);
-    // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum.
+    // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum of the session.
     const replaceableBytes = Math.max(0, ...uploads.map(({ size }) => size));
     const storedBytes = await stored.ofApplication(row.applicationId);
     const sessionRoom = Math.max(0, sessionBytesMax - usedBytes + replaceableBytes);
@@ -85,7 +85,8 @@ export class Uploads {
     const bounds: ReadonlyArray<Pick<UploadAllowance, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
-        advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or ask for a higher limit.',
+        advice:
+          'This is the limit maxUploadBytes of the application. Send a smaller file, or ask an admin of the application for a higher limit.',
       },
       {
         maxBytes: sessionRoom,
@@ -93,7 +94,7 @@ export class Uploads {
       },
       {
         maxBytes: applicationRoom,
-        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${storedBytes} are in use. Delete downloads, or ask for a higher limit.`,
+        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${storedBytes} are in use. Delete downloads, or ask an admin of the application for a higher limit.`,
       },
     ];
     const smallestBound = bounds.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));

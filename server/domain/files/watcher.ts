@@ -1,5 +1,5 @@
-// The watcher for files: follows downloads while the browser runs, moves them aside after it has ended, and lists
-// uploads in the session resource.
+// The watcher for files: follows downloads while the browser runs, moves complete files out of the box after the
+// browser has ended, and lists uploads in the session resource.
 import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';

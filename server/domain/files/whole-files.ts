@@ -1,5 +1,5 @@
 // Determines which files in the downloads folder of a browser are complete. Chromium writes to `guid.crdownload`. At
-// the end it creates an empty file `guid` and renames the other file over it, so for a moment both names exist.
+// the end it creates an empty file `guid` and renames `guid.crdownload` to `guid`, so for a moment both names exist.
 const GUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PARTIAL_SUFFIX = '.crdownload';
 

@@ -49,7 +49,7 @@ export class Fleet implements Closeable {
   readonly #renewIntervalMs: number;
   #lease: Lease | undefined;
   #livingHosts: readonly LivingHost[] = [];
-  /** Number of sessions placed on each host since the use of that host was last read. */
+  /** Number of sessions placed on each host since the number of its used slots was last read. */
   readonly #placedCounts = new Map<HostId, number>();
   #countWarm: () => number = () => 0;
   #endSessions: (why: string) => Promise<void> = async () => {};
@@ -110,8 +110,8 @@ export class Fleet implements Closeable {
   }
 
   /**
-   * Renews the lease at intervals. Starts when the host joins, because starting the other parts may take longer than a
-   * lease.
+   * Renews the lease at intervals. Starts when the host joins, because starting the other parts of the server may take
+   * longer than a lease.
    */
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
@@ -203,7 +203,7 @@ export class Fleet implements Closeable {
     return roomByRegion(this.#livingHosts, this.#placedCounts);
   }
 
-  /** Reads the list of live hosts again, without waiting for the next renewal of the lease. Logs a failure. */
+  /** Reads the list of living hosts again, without waiting for the next renewal of the lease. Logs a failure. */
   async refreshHosts(): Promise<void> {
     await this.#refresh().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }

@@ -41,7 +41,7 @@ export interface Forwarding {
   /** Returns the other host that owns the object. Undefined if there is no such host. */
   otherOwner(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
   readonly host: HostId;
-  /** Returns the host that should start a browser for a request. Undefined if none of the remaining hosts can. */
+  /** Returns the host that should start a browser for a request. Undefined if no host outside `triedHosts` can. */
   chooseHost(region: string | undefined, triedHosts: ReadonlySet<HostId>): Peer | 'here' | undefined;
   /**
    * Returns the region whose hosts must start the browser for a request that names a region. Undefined if any host can.

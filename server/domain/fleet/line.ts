@@ -203,7 +203,7 @@ export class Line implements Closeable {
       const idleRows = currentWaiters.filter(({ isTrying }) => !isTrying).map(rowOf);
       const tryingRows = currentWaiters.filter(({ isTrying }) => isTrying).map(rowOf);
       await rows.refresh(idleRows, tryingRows).catch(error => this.#logFailure(error));
-      // The row of a waiter that left meanwhile may have been written again.
+      // If a waiter left during the refresh, its row may have been written again.
       const goneRows = idleRows.filter(({ place }) => !this.#waiters.has(place));
       for (const { place } of goneRows) await rows.leave(place).catch(error => this.#logFailure(error));
       await this.serve();

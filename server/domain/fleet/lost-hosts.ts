@@ -1,6 +1,6 @@
 // Ends the sessions of a host whose lease has expired, with the status ERROR and the reason host_lost, and unlocks
-// their contexts. Nothing of these sessions is saved to the contexts, so the version that was saved last remains the
-// newest one. Any host can do this, because it needs only the rows.
+// their contexts. No data of these sessions is saved to the contexts, so the newest version of each context does not
+// change. Any host can do this, because only database rows are needed.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';

@@ -1,5 +1,5 @@
-// Refusals of a create that another host may admit, or this host later. entry/http then tries another host, or lets the
-// create wait in the line. A caller sees the error only if no host admits the create.
+// Refusals of a create that may be admitted by another host, or later by this host. entry/http then tries another host,
+// or lets the create wait in the line. A caller sees the error only if no host admits the create.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';

@@ -7,7 +7,7 @@ import type { HostId } from '../../kit/ids.ts';
 export interface ChoiceOptions {
   readonly ownHost: HostId;
   readonly region?: string;
-  /** Number of sessions that were placed on each host since the use of the hosts was read. */
+  /** Number of sessions that were placed on each host since the number of its used slots was last read. */
   readonly placedCounts: ReadonlyMap<HostId, number>;
 }
 

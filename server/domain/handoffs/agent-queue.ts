@@ -7,7 +7,7 @@ export const COMMAND_WAIT_MAX_MS = 30_000;
 
 export type AgentInput = 'queue' | 'refuse';
 
-/** The decision of the relay about a command of the agent. */
+/** The decision about a command of the agent. `wait` resolves when a queued command may pass or is refused. */
 export type InputVerdict =
   | 'pass'
   | { readonly refuse: string }
@@ -27,7 +27,9 @@ export class AgentQueue {
    */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
-      return { refuse: refusal(method, 'the session is configured to refuse input during that time', handoff) };
+      return {
+        refuse: refusal(method, 'the session is configured to refuse input while a person has control', handoff),
+      };
     if (this.#passCallbacks.size >= WAITING_COMMANDS_MAX)
       return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
     return {

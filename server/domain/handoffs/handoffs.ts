@@ -93,7 +93,7 @@ export class Handoffs {
       limit: limit + 1,
       ...(cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) }),
       ...(status === undefined ? {} : { status }),
-      ...(sessionId === undefined ? {} : { session: sessionId.toLowerCase() as SessionId }), // A uuid by its schema.
+      ...(sessionId === undefined ? {} : { session: sessionId.toLowerCase() as SessionId }), // The schema requires a UUID.
       ...(caller.kind === 'agentKey' ? { key: caller.keyId } : {}),
     });
     return pageOf(
@@ -368,9 +368,13 @@ const holderRequired = (): Error =>
   );
 
 const personRequired = (): Error =>
-  fault('invalid_credentials', 'This operation requires a person: a sign-in cookie, or the secret of a claim link.', {
-    details: { expected: 'human_session' },
-  });
+  fault(
+    'invalid_credentials',
+    'This operation requires a credential of a person: a sign-in cookie, or the secret of a claim link.',
+    {
+      details: { expected: 'human_session' },
+    },
+  );
 
 const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
   claimableBy === 'end_user'

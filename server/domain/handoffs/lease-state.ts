@@ -52,7 +52,7 @@ export class LeaseState {
   /** Continues from the state that a previous process stored. */
   async adopt(row: HandoffRow): Promise<void> {
     await this.set(row);
-    // The live views of the person in control were disconnected, and may not be opened again.
+    // The live views of the person in control were disconnected. The person may never open one again.
     if (this.#control && this.#attachedViewCount === 0) this.#startGoneTimer();
     if (row.status === 'claimed') await this.openGuard(row);
   }
@@ -81,7 +81,7 @@ export class LeaseState {
   /**
    * Applies the committed state. At the end of a masked hand-off, pages discard their console messages before a client
    * that could receive these messages is admitted. Otherwise, Chromium would send them again to each channel that
-   * enables the domain later.
+   * enables the `Runtime` or `Log` domain later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
     const ownChangeNumber = ++this.#changeNumber;
@@ -127,7 +127,7 @@ export class LeaseState {
     const guard = await this.#parts.session.browser.restrictNavigations(allowOnlyOrigins(allowedOrigins));
     this.#closeGuard();
     this.#guard = guard;
-    // Control may have ended meanwhile.
+    // Control may have ended while the restriction was being set up.
     if (!this.#control) this.#closeGuard();
   }
 

@@ -124,7 +124,7 @@ export class Lease {
     return this.#takenControl.renew(control);
   }
 
-  /** Gives back the control of a viewer. If the hand-off was requested, it waits for another person. */
+  /** Gives back the control of a viewer. A hand-off that was requested then waits to be claimed again. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
     if (this.#settleListeners.size > 0) await this.#waitForInput();
@@ -223,7 +223,7 @@ export class Lease {
     return row;
   }
 
-  /** Gives the lease back on behalf of the person. The hand-off waits for another person. */
+  /** Gives the lease back on behalf of the person. The hand-off then waits to be claimed again. */
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
@@ -231,7 +231,7 @@ export class Lease {
     await this.#return(fence, actor, source);
   }
 
-  /** Takes control away from a person who is no longer entitled to it. The hand-off waits for this person again. */
+  /** Takes control away from a person who is no longer entitled to it. The hand-off then waits to be claimed again. */
   async takeBack(fence: number): Promise<void> {
     await this.#return(fence, CLOCK_ACTOR, BY_SERVICE);
   }

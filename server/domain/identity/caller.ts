@@ -82,13 +82,13 @@ export interface ConsumerCaller {
     readonly strongestAcr: Acr;
     readonly expiresAt: Date;
   };
-  /** Consumers have no scopes. */
+  /** Empty, because consumers have no scopes. */
   readonly scopes: ReadonlySet<string>;
   readonly source: RequestSource;
 }
 
 export type Caller = AgentCaller | AccountCaller | ConsumerCaller;
 
-/** Returns the id of the token that was sent. Undefined for a human session. */
+/** Returns the id of the token that authenticated the request. Undefined for a human session. */
 export const tokenOf = ({ via }: AccountCaller): TokenId | undefined =>
   via.kind === 'human_session' ? undefined : via.id;

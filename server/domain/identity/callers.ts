@@ -27,7 +27,7 @@ import { parseNotice } from './notices.ts';
 const CACHE_MS = 30_000;
 const CACHE_SIZE_MAX = 10_000;
 const USE_RECORD_INTERVAL_MS = 60_000;
-/** A person's session ends if it has not been used for this time (platform contract 5.4). */
+/** A person's session ends if it has not been used for this time. */
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
@@ -37,7 +37,7 @@ export interface PresentedCredentials {
   readonly apiKey?: string | undefined;
   /** The sign-in cookie of a person or a consumer. Ignored if one of the headers has a credential. */
   readonly cookie?: string | undefined;
-  /** The other end of the connection: the caller, or a proxy in front of the service. */
+  /** Remote end of the connection: the caller, or a proxy in front of the service. */
   readonly peer?: { readonly address: string; readonly port: number | undefined };
   readonly ip: string;
   readonly userAgent?: string | undefined;

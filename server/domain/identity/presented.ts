@@ -18,7 +18,7 @@ export const presentedCredentialsOf = (
   };
 };
 
-/** Returns where a request came from: the other end of its connection, and the client behind trusted proxies. */
+/** Returns the remote end of the connection of a request, and the client behind trusted proxies. */
 export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],

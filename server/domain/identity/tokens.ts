@@ -125,7 +125,7 @@ export class Tokens {
   }
 
   /**
-   * Returns the token that was sent.
+   * Returns the token that authenticated the request.
    * @throws Fault `not_found` for a person who signed in, because there is no token.
    */
   async current(caller: AccountCaller): Promise<Token> {

@@ -26,7 +26,7 @@ const STATE_CHARACTERS = 22;
 
 const rolesWith = (right: Right): readonly Role[] => ROLES.filter(role => hasRight(role, right));
 
-/** The roles that may decide and claim, according to `contract/roles.ts`. */
+/** The roles that may decide Actions and claim hand-offs, according to `contract/roles.ts`. */
 export const INBOX_ROLES: InboxRoles = {
   member: rolesWith('approveActions'),
   owner: rolesWith('approveAsOwner'),

@@ -23,7 +23,7 @@ function setup(refusedCount: number) {
   let inserts = 0;
   const insert: InvocationRows['insert'] = async row => {
     inserts += 1;
-    // The row of the equal call is removed before it is read.
+    // `get` does not find the row of the equal call, as if it had been removed in the meantime.
     return inserts <= refusedCount ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
   };
   const invocations = new Invocations({

@@ -351,7 +351,8 @@ export class Invocations {
   }
 
   async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
-    return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' }; // Validated as an id.
+    // The schema requires a UUID.
+    return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' };
   }
 
   async #listGranted(caller: AgentCaller): Promise<readonly GrantedOperation[]> {
@@ -663,7 +664,7 @@ const callLimitReached = (id: string, limit: number, seconds: number) =>
     'rate_limited',
     `The grant of this agent key allows ${limit} calls of ${id} per day, and all of them were used.`,
     {
-      advice: 'Wait until midnight UTC, or ask for a higher limit.',
+      advice: 'Wait until midnight UTC, or ask an admin of the application for a higher limit.',
       details: { limit, used: limit, scope: 'credential', name: 'maxCallsPerDay', retryAfterSeconds: seconds },
     },
   );
@@ -673,7 +674,7 @@ const costLimitReached = ({ operationId: id, reserved }: InvocationRow, limit: n
     'spend_limit',
     `The grant of this agent key allows calls of ${id} for at most ${limit} micro-credits per day. ${used} were used, and this call requires ${reserved}.`,
     {
-      advice: 'Wait until midnight UTC, send a lower maxCost, or ask for a higher limit.',
+      advice: 'Wait until midnight UTC, send a lower maxCost, or ask an admin of the application for a higher limit.',
       details: {
         ...{ limit, used, required: reserved, scope: 'credential', name: 'maxCostPerDay' },
         retryAfterSeconds: seconds,

@@ -29,7 +29,7 @@ export interface ReceiptFacts {
   readonly upstream?: { readonly host?: string; readonly status?: number };
 }
 
-/** Returns the payload of a receipt: registered claims, and the facts under `berth` (platform contract 8.5). */
+/** Returns the payload of a receipt: registered JWT claims, and the facts in the claim `berth`. */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
   const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
   const { recorded, upstream, action, endUser, handoffs = [] } = facts;

@@ -18,8 +18,8 @@ import {
 import type { GivenStep } from './browser-steps.ts';
 
 /**
- * The part of the recording of a session that this file uses: a function that types a text into a page, and a function
- * that masks the typed text.
+ * The methods of a session's recording that this file uses. `type` types a text into a page. `cover` hides what is
+ * masked, such as the typed text, or shows it again.
  */
 export interface TypingPage {
   type(typing: TypingRequest): Promise<TypingOutcome | undefined>;
@@ -73,8 +73,8 @@ export class PageTyping {
   }
 
   /**
-   * Adds a text that is not part of a page, such as the driver's pass, to the session's secrets, to keep it out of
-   * errors.
+   * Adds a text that is not typed into a page, such as the pass with which the driver connects, to the secrets of the
+   * session, so that errors do not contain it.
    */
   addSecret(session: SessionId, text: string): void {
     this.#parts.secretsOf(session)?.add(text);

@@ -7,7 +7,7 @@ import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
 import { secondsToNextDay } from './utc-day.ts';
 
-/** `maxCreatesPerMinute` counts the creates of this period. */
+/** `maxCreatesPerMinute` limits the number of creates in this period. */
 export const CREATES_WINDOW_MS = 60_000;
 
 /** The limit that will be reached first, for the `x-ratelimit-*` headers. */
@@ -58,7 +58,10 @@ function secondsUntilOldestExpires({ oldest }: ApplicationUse, createdAt: Date):
   return Math.max(1, Math.ceil((windowEndsAt.getTime() - createdAt.getTime()) / 1000));
 }
 
-/** Returns the time limit of a session. Throws if the requested time limit is above the maximum of the application. */
+/**
+ * Returns the time limit of a session, in seconds. Throws if the requested time limit is above the maximum of the
+ * application.
+ */
 export function timeoutSeconds(
   { maxTimeout, defaultTimeout }: Pick<BrowserLimits, 'maxTimeout' | 'defaultTimeout'>,
   requestedTimeout?: number,

@@ -13,7 +13,9 @@ const credential = { kind: 'agentKey', keyId: 'key' as KeyId } as const;
 const WRITES_PER_MINUTE = 120;
 const WAIT_MS = 500;
 
-/** A host, and a full bucket that is not refilled. `requestedTokens` contains the numbers of tokens that the host requested. */
+/**
+ * A host, and a full bucket that is not refilled. `asked` contains the number of tokens in each request of the host.
+ */
 function hostWithFullBucket() {
   const requestedTokens: number[] = [];
   let left = WRITES_PER_MINUTE;

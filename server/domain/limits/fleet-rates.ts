@@ -1,7 +1,7 @@
 // Limits the requests of each credential across all hosts of a fleet. A host takes tokens from a shared bucket in the
 // database. It takes a share at a time: a twentieth of the tokens per minute, or more if more requests are waiting for
 // tokens. Each request uses one token of the share. The database is therefore queried once for many requests, and
-// usually before the share is used up. If `isAlone` returns true, the host counts in memory.
+// usually before the share is used up. If no other host is known (`isAlone`), the host counts in memory.
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';

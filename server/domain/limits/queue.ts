@@ -187,7 +187,10 @@ export class AdmissionQueue<T> {
     this.#retryLoop = undefined;
   }
 
-  /** Serves the queues. To keep the order, only one round runs at a time; a call during a round causes another one. */
+  /**
+   * Serves the queues. To keep the order, only one round runs at a time. A call during a round starts another round
+   * afterwards.
+   */
   async #serve(): Promise<void> {
     this.#mustServeAgain = true;
     if (this.#isServing) return;

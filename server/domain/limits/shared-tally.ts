@@ -1,6 +1,6 @@
 // Limits attempts across all hosts of a fleet. Each host first counts in memory, which can refuse an attempt without a
-// query. An attempt that is admitted in memory is also counted in the database. If `isAlone` returns true, or if the
-// database does not respond, the host counts in memory only.
+// query. An attempt that is admitted in memory is also counted in the database. If no other host is known (`isAlone`),
+// or if the database does not respond, the host counts in memory only.
 import { createHash } from 'node:crypto';
 import type { AttemptKey, AttemptRows, CountedAttempt } from '../../engines/store/rows/attempts.ts';
 import type { Clock } from '../../kit/clock.ts';

@@ -3,7 +3,10 @@
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 
-/** The maximum number of names. Above it, the name whose latest attempt is the oldest is removed. */
+/**
+ * The maximum number of addresses, accounts or applications that are counted. Above it, the one whose latest attempt is
+ * the oldest is removed.
+ */
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {

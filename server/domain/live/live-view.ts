@@ -25,7 +25,7 @@ import { Viewing, type WatchPage } from './viewing.ts';
 
 const ADDRESS_LIFE_MAX_MS = 21_600_000;
 
-/** A client that was admitted by a live view address and speaks CDP itself. */
+/** A CDP client that connects with a live view address. */
 export interface DirectClient {
   readonly live: LiveSession;
   /** The agent key that the address was issued to. */
@@ -116,7 +116,8 @@ export class LiveView implements Watcher {
   /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#requireRunning(caller, id);
-    // The session may be extended, so its time limit does not limit the addresses. They become invalid when it ends.
+    // The session may be extended, so its time limit does not limit the addresses. They become invalid when the session
+    // ends.
     const expiresAt = addMs(this.#parts.clock.now(), expiresIn === undefined ? ADDRESS_LIFE_MAX_MS : 1000 * expiresIn);
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };

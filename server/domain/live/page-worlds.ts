@@ -16,7 +16,7 @@ const FRAMES_MAX = 50;
 
 export type Args = ReadonlyArray<number | string>;
 
-/** A document: its frame, and the target of the process that the frame runs in. */
+/** A frame of the page: its id, and the target of the process that the frame runs in. */
 export interface Frame {
   readonly target: ObservedTarget;
   readonly id: string;

@@ -24,7 +24,10 @@ const POLL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
 const END_WAIT_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
-/** If more calls than this wait for a person, the oldest is removed. If it is repeated, it counts as a new call. */
+/**
+ * The maximum number of remembered calls that wait for a person. Above it, the oldest call is removed. If the removed
+ * call is repeated, the repetition counts as a new call.
+ */
 const WAITING_INVOCATIONS_MAX = 1_000;
 
 export interface OperationCall {
@@ -48,7 +51,7 @@ export class OperationTools {
   readonly #parts: OperationToolsParts;
   /**
    * The invocations that wait for a person, by the digest of their call. A client of the 2025 protocol repeats the call
-   * when the person is done. In another process, the repeated call is a new one.
+   * when the person is done. Another process treats the repeated call as a new call.
    */
   readonly #waitingInvocations = new Map<string, string>();
 

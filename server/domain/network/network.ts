@@ -131,8 +131,8 @@ export class Network implements Watcher {
   }
 
   /**
-   * Returns the time zone of the operator's proxy as an environment variable for the start of the browser. A time zone
-   * that the caller requests is passed in the same way.
+   * Returns the time zone of the operator's proxy as an environment variable for the start of the browser. The same
+   * variable is used for a time zone that the caller requests (`timezoneId` in sessions/settings.ts).
    */
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
     const { timeZone } = storedNetwork(row);

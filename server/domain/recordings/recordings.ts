@@ -41,7 +41,8 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   /** Undefined if the session is not running in this process. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
   /**
-   * Called when the recording of the session is requested. Resolves when the segments that were held back are stored.
+   * Called when the recording of the session is requested. Resolves when the segments whose encoding was delayed are
+   * stored, or at once if the recording was also requested within the last minute.
    */
   readonly markWatched: (session: SessionId) => Promise<void>;
   /** Resolves with true when the whole recording of an ended session is stored, or with false if it was not stored. */

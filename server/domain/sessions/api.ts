@@ -18,9 +18,12 @@ export interface SessionRequest {
   /** Seconds from creation. If absent, the default applies. */
   readonly timeout?: number;
   readonly keepAlive: boolean;
-  /** One of our own regions. If absent, the default region applies. */
+  /** A region of this installation. If absent, the default region applies. */
   readonly region?: string;
-  /** A region name that official clients use and that is not one of ours. Kept for the compatibility mount. */
+  /**
+   * A region name that official clients use and that is not a region of this installation. Kept for the compatibility
+   * mount.
+   */
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
@@ -74,17 +77,17 @@ export interface CreateOptions {
   /** Seconds that the create may wait in the queue. If absent, the create is refused at once when there is no room. */
   readonly waitSeconds?: number;
   /**
-   * Set in a fleet if the host that received the request holds a place in the line for this create. This host then
-   * refuses the create instead of queueing it.
+   * Set in a fleet if the host that received the request queues this create (see fleet/line.ts). This host then refuses
+   * the create instead of queueing it.
    */
   readonly line?: LineTicket;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
   /** Present if the request has no `Idempotency-Key` and its client repeats the request after a lost response. */
   readonly delivery?: ResponseDelivery;
-  /** The session holds no credit, because the invocation that creates the session holds it. */
+  /** If set, the session holds no credit, because the invocation that creates the session holds it. */
   readonly isPaid?: true;
-  /** No client connects to the session, because the service types credentials into it. */
+  /** If set, no client may connect to the session, because the service types credentials into its pages. */
   readonly isExclusive?: true;
 }
 

@@ -4,8 +4,8 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /**
- * The time limit for commands to a browser whose end has been decided. A create that uses the same context waits at
- * most 15 s for data that is saved in this time.
+ * The time limit for commands to a browser whose end has been decided. It is shorter than the 15 s that a create waits
+ * for a context that is still being saved.
  */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;

@@ -75,7 +75,7 @@ export interface CreatesParts extends Runtime {
   readonly hasRoomElsewhere: () => boolean;
   /** Whether other hosts share the database. If so, callers of those hosts may wait for a slot of this host. */
   readonly isInFleet: () => boolean;
-  /** Called when a create that waited in the line of the fleet was placed. */
+  /** Called when a create that waited in the queue of the fleet (fleet/line.ts) was placed. */
   readonly onLeftLine: () => void;
   readonly defaultRegion: string;
   /** The rates that are charged for sessions. */

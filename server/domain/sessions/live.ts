@@ -57,7 +57,8 @@ type AttendanceCallback = (one: Attendance) => Promise<void> | void | undefined;
 /**
  * How a CDP socket affects the lifetime of the session. A `client` keeps the session alive. A `guest` does so only
  * until the session has had a client. The service uses guests to run calls in sessions that were not created for the
- * call. A `bystander` never keeps the session alive: the session's own extensions, and sockets of live view addresses.
+ * call. A `bystander` never keeps the session alive. Bystanders are the session's own extensions, and sockets of live
+ * view addresses.
  */
 export type ClientKind = 'client' | 'guest' | 'bystander';
 

@@ -56,7 +56,7 @@ test('a change that could not be written is not written after a newer change', a
   assert.deepEqual(writtenChanges, ['last left']);
 });
 
-test('a guest counts only until the session has had a client, and does not count again after the last client has disconnected', async () => {
+test('a guest counts as connected only until the first client connects, and does not count again after the last client has disconnected', async () => {
   const { written: writtenChanges, presence } = scene();
   presence.noteConnected('guest');
   assert.equal(presence.count, 1);
@@ -81,7 +81,7 @@ test('a session that has only had guests begins its grace period when the last g
   assert.deepEqual(writtenChanges, ['connected', 'last left']);
 });
 
-test('the deadline is that for the first client, none while a client is connected, then the end of the grace period', () => {
+test('the deadline is connectBy before the first client, undefined while a client is connected, and then the end of the grace period', () => {
   const connectBy = new Date('2026-11-26T12:05:00Z');
   const { presence, clock } = scene({ connectBy });
   assert.equal(presence.deadline, connectBy);

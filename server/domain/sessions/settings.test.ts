@@ -68,7 +68,7 @@ test('uses the default for an omitted viewport dimension', () => {
   });
 });
 
-test('selects settings by the stages at which they take effect', () => {
+test('settingsAt returns only the requested settings that take effect at the given stages', () => {
   const requestedSettings: BrowserSettings = {
     takeover: 'refuse',
     locale: 'de-DE',

@@ -128,7 +128,7 @@ const SETTING_DEFAULTS: JsonObject = {
   ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
 };
 
-/** Returns the settings in the row that the caller gave and that take effect, with the defaults for all others. */
+/** Returns the stored settings that take effect, with the defaults of settings that are not stored. */
 export function effectiveSettings(stored: JsonObject): JsonObject {
   const names = SETTING_NAMES.filter(name => STORED_PLACES.has(TABLE[name].at) && stored[name] !== undefined);
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(stored.viewport) ? stored.viewport : {}) };
@@ -157,7 +157,9 @@ export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =
 export const launchSettings = (stored: KeptSettings, preparedSettings: LaunchSettings = {}): LaunchSettings =>
   joinLaunchSettings([...SETTING_NAMES.map(name => launchOf(name, stored)), windowOf(stored), preparedSettings]);
 
-/** Headless shell opens new pages with the window size of its start, not with the size of the first page. */
+/**
+ * Headless shell opens new pages with the window size that it was started with, not with the size of the first page.
+ */
 function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
   if (engine !== 'headless-shell') return {};
   const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };

@@ -41,7 +41,7 @@ test('runs as many starts at once as there are places, and the other starts in o
   await Promise.all(all);
 });
 
-test('a start with hold takes a place without waiting for a free place', async () => {
+test('hold runs a start immediately even if no place is free, and the start takes a place', async () => {
   const { gate, began: startedNames, work, end } = scene(1);
   const all = [gate.hold(work('a')), gate.hold(work('b')), gate.inTurn(work('c'), NOT_ABORTED)];
   await waitForTurns();

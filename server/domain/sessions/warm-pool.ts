@@ -31,7 +31,10 @@ interface IdleBrowser {
   readonly settingsKey: string;
   readonly launch: LaunchSettings;
   readonly bootedBrowser: BootedBrowser;
-  /** The Chromium edition from which the browser was started. */
+  /**
+   * The id of the Chromium program from which the browser was started. Undefined if the program was being replaced at
+   * that time.
+   */
   readonly edition: string | undefined;
   readonly replaceAt: Date;
 }
@@ -55,7 +58,10 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The launch settings of an empty create. */
   readonly defaultSettings: LaunchSettings;
   readonly browserHost: BrowserHost;
-  /** The number of sessions that are being started. tend() is called when one of these starts has ended. */
+  /**
+   * The number of sessions that are being started. When one of these starts has ended, the task that calls `reconcile`
+   * is prompted.
+   */
   readonly starting: () => number;
   readonly claims: RecentClaims;
   readonly gate: Pick<StartGate, 'hold'>;

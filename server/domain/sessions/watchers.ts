@@ -1,5 +1,5 @@
 // Parts of a session that the session domain does not depend on: contexts, files, the network, extensions, recordings,
-// logs. Each is a watcher. wiring/families.ts contains the list, in the order in which they are called.
+// logs. Each is a watcher. wiring/families.ts lists the watchers in the order in which they are called.
 
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';

@@ -1,4 +1,4 @@
-// The values of credentials by type. Messages never contain a value. Pure.
+// Validates the values of credentials by type. Error messages never contain a value. Pure.
 import type { Issue } from '../../../contract/common.ts';
 import {
   CREDENTIAL_FILE_BYTES_MAX,

@@ -45,9 +45,13 @@ export function fillIssues(step: FillStep, path: string): Issue[] {
   const sourceCount = [value, credential ?? field, totp].filter(way => way !== undefined).length;
   if (sourceCount === 0)
     return [
-      { path: `${path}.value`, message: 'is required for fill, unless credential with field, or totp, is given' },
+      {
+        path: `${path}.value`,
+        message: 'is required for fill, unless either totp, or both credential and field, are given',
+      },
     ];
-  if (sourceCount > 1) return [{ path, message: 'requires exactly one of value, credential with field, and totp' }];
+  if (sourceCount > 1)
+    return [{ path, message: 'requires exactly one of these: value, totp, or both credential and field' }];
   if (credential === undefined && field !== undefined)
     return [{ path: `${path}.credential`, message: 'is required with field' }];
   if (credential !== undefined && field === undefined)

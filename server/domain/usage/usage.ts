@@ -21,7 +21,10 @@ import { quantile } from './quantile.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** How long after its end an hour is summed. Until then, a late transaction may still add to it. */
+/**
+ * The delay between the end of an hour and the summing of its usage. During this delay, a late transaction may still
+ * add usage to the hour.
+ */
 const SUM_AFTER_MS = 300_000;
 const HOURS_PER_SUM = 24;
 /** The maximum number of sums in one run. A server that was stopped for a long time catches up in several runs. */

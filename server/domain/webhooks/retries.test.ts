@@ -1,4 +1,4 @@
-// The schedule of retries.
+// Tests the schedule of retries.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DISABLED_AFTER_MS, pauseAfter, RETRY_PAUSES_MS } from './retries.ts';

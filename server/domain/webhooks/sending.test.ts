@@ -32,7 +32,8 @@ function scene(deliveriesToTake: DeliveryRow[]) {
   });
   const run = async (): Promise<void> => {
     assert.deepEqual(await sender.run(), { lanes: 1 });
-    await new Promise(done => setImmediate(done)); // The lane has ended by then, because nothing delays it.
+    // The lane ends before `setImmediate` fires, because nothing delays it.
+    await new Promise(done => setImmediate(done));
   };
   return { prompts, delivered: deliveredIds, run };
 }
@@ -44,7 +45,7 @@ test('does not prompt the task again for a webhook that is due but has nothing t
   assert.deepEqual(prompts, []);
 });
 
-test('prompts the task again after a delivery, for the webhooks that wait for a lane', async () => {
+test('prompts the task again after a delivery, so that webhooks that wait for a lane are handled', async () => {
   const { prompts, delivered: deliveredIds, run } = scene([DELIVERY]);
   await run();
   assert.deepEqual([deliveredIds, prompts], [['d'], ['send_webhooks']]);

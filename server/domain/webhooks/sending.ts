@@ -24,7 +24,7 @@ export const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;
-/** This limit leaves lanes to other applications if all endpoints of one application are slow. */
+/** Leaves lanes for other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
 /**
  * After this many deliveries, the lane is given to the webhook whose last turn was the longest ago. A failure also ends

@@ -67,7 +67,7 @@ export async function verifyRegistration(
   return { credentialId: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter, transports };
 }
 
-/** A challenge for these passkeys, or for any passkey that the browser has for this service. */
+/** A challenge for these passkeys or, if the list is empty, for any passkey that the browser has for this service. */
 export async function authenticationChallenge(
   party: RelyingParty,
   allowedPasskeys: readonly StoredPasskey[] = [],

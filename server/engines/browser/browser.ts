@@ -1,5 +1,6 @@
 // The class through which other parts of the server use one running Chromium: it opens clients, sends commands, and
-// reports failures. engines/slots starts the process. This file communicates with the process over the two FIFOs.
+// reports failures. The code in engines/slots starts the process. The class communicates with the process over the two
+// FIFOs in `BrowserPipes`.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,10 @@ import { Observation, type ObservedTarget, type Observer } from './observation.t
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
-/** Time limit from connecting to Chromium until its first page exists. Less than the 30 s that a start may take. */
+/**
+ * Time limit from connecting to Chromium until its first page exists. Less than the 30 s that the whole start of a
+ * browser may take.
+ */
 const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from a client that connects. */
 const PROBE_MS = 2_500;
@@ -235,8 +239,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Asks Chromium to exit, so that Chromium writes its profile to disk. Resolves when Chromium responds or the pipe
-   * breaks.
+   * Sends `Browser.close`, so that Chromium writes its profile to disk and exits. Resolves when Chromium responds or
+   * the pipe breaks.
    */
   async shutDown(): Promise<void> {
     await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
@@ -335,8 +339,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Makes every page, frame and worker discard its console messages. After it resolves, none of these messages are in
-   * transit.
+   * Makes every page, frame and worker discard its console messages. When the returned promise resolves, none of these
+   * messages are in transit.
    */
   async discardConsole(): Promise<void> {
     const responses: Array<Promise<unknown>> = [];
@@ -348,7 +352,7 @@ export class Browser implements Closeable {
     await consoleObservation.close();
   }
 
-  /** From now on, documents are loaded only from hosts that the rule allows. */
+  /** Allows documents only from hosts that the rule allows, for as long as the browser runs. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
     this.#isGuardingNavigations = true;
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
@@ -531,8 +535,8 @@ export class Browser implements Closeable {
 
   /**
    * Records a channel that was opened or detached. The line is written before the first message of a client is
-   * forwarded. If the server dies, the next server process must detach the channel, because targets that it holds make
-   * the browser hang.
+   * forwarded. If the server dies, the next server process must detach the channel, because targets that the channel
+   * holds make the browser hang.
    */
   #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });

@@ -10,7 +10,7 @@ import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFai
 
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
-/** Events beyond this number are dropped. The files of their downloads are still found in the folder. */
+/** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;

@@ -9,8 +9,8 @@ export interface MessageWithEnvelope {
 }
 
 /**
- * Parses a message for the session `jobOwner`. The call detaches the buffer. The bytes of the message are in the
- * result.
+ * Reads the envelope of a message for the session `jobOwner`. The call detaches the buffer of the message. The result
+ * contains the bytes of the message.
  */
 export type LongMessageReader = (message: Buffer, jobOwner: string) => Promise<MessageWithEnvelope>;
 

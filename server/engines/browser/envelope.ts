@@ -49,7 +49,7 @@ const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
  * `indexOf` costs more than the scan.
  */
 const BYTEWISE_BYTES_MAX = 512;
-/** The members of every command. Comparing bytes is cheaper than decoding them. */
+/** The names of the usual members of a command. Comparing their bytes is cheaper than decoding a name. */
 const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
 
 const MINUS = 0x2d;

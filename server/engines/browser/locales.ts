@@ -19,7 +19,10 @@ export interface LocaleFolder {
   release(): void;
 }
 
-/** Returns the locale without private-use subtags and without subtags that ICU does not support. */
+/**
+ * Returns the locale without private-use subtags and without subtags that ICU does not support. Returns `en-US` if ICU
+ * does not support the locale at all.
+ */
 export function knownLocale(locale: string): string {
   const [supportedLocale] = Intl.DateTimeFormat.supportedLocalesOf([locale]);
   return supportedLocale === undefined ? ENGLISH : new Intl.DateTimeFormat(supportedLocale).resolvedOptions().locale;

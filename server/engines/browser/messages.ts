@@ -173,7 +173,7 @@ export function withoutContent(message: Buffer): IncomingMessage | undefined {
 
 export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
 
-/** The longest message that is parsed. Images of 8000 x 8000 pixels are shorter. */
+/** Maximum length of a message that is parsed. A screenshot of 8000 x 8000 pixels is shorter. */
 const PARSED_BYTES_MAX = 64 * 1024 ** 2;
 const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');

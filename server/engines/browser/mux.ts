@@ -82,8 +82,8 @@ export class Mux implements Closeable {
   readonly #failure = Promise.withResolvers<Error>();
   #lastRootCommandId = randomInt(ROOT_ID_BASE_MAX);
   /**
-   * The id of the last command that the server sent on its own. These ids are smaller than those of clients, and
-   * responses to these commands are ignored.
+   * The id of the last command that the server itself sent on a client's channel. These ids are smaller than those of
+   * clients, and responses to these commands are ignored.
    */
   #ownId = -ROOT_ID_BASE_MAX;
   readonly #batchOwners = new Set<ChannelOwner>();

@@ -11,9 +11,8 @@ const REFUSED_URL = 'https://refused.test/';
 
 interface GuardScene {
   readonly scriptedBrowser: ScriptedBrowser;
-  /** The hosts that were refused. */
   readonly refusedHosts: readonly string[];
-  /** Reports that a page has changed. */
+  /** Sends the event `Target.targetInfoChanged` for a page to the guard. */
   reportChange(targetId: string, url: string, isAttached?: boolean): void;
 }
 

@@ -1,6 +1,6 @@
 // Opens a server channel to every page, popup, out-of-process frame and worker, so that the server receives all
 // messages of a target, starting with the first. New targets are held until the observers have sent their first
-// commands. holds.ts ensures that this does not disturb clients.
+// commands. holds.ts ensures that holding a target does not disturb clients.
 
 import { guardListener, type OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';

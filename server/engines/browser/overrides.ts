@@ -1,7 +1,7 @@
 // Overrides that clients set on a page: size, touch, media, network. Chromium keeps some overrides per page and not per
 // channel. A channel that detaches therefore resets overrides that another channel has set (observed for device
-// metrics, touch and media type). The last command of each kind is stored with its channel and sent again when another
-// channel has been detached.
+// metrics, touch and media type). The last command of each kind is stored with its channel. It is sent again when a
+// channel of the server, or of a client that can reach only one page, has been detached.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
@@ -42,7 +42,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   const name = overrideOf(method);
   if (name === undefined || channel.targetId === undefined) return;
   channel.overrides ??= new Map();
-  channel.overrides.delete(name); // moves it to the end of the order
+  channel.overrides.delete(name); // moves the override to the end of the order
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 

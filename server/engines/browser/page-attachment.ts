@@ -1,5 +1,5 @@
 // A channel to one page, for a client that may reach only this page. The server attaches to the page through its own
-// channel to the browser, and receives the event that the page has been closed on that channel.
+// channel to the browser. On that channel, the server also receives the event that the page has been closed.
 import { objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';

@@ -13,7 +13,7 @@ interface Fixture {
   readonly pipe: Pipe;
   /** Everything that the listener received, in order; `batchEnd` marks the end of a read. */
   readonly events: string[];
-  /** The received messages. */
+  /** The received messages, without those for which the listener threw. */
   readonly kept: Buffer[];
   /** Resolves when this many messages have arrived. */
   waitForMessages(count: number): Promise<string[]>;
@@ -70,7 +70,7 @@ function openFixture(context: TestContext): Fixture {
   };
 }
 
-test('delivers the messages of a read one by one, then the end of the batch', {
+test('delivers the messages of a read one by one, and then reports the end of the batch', {
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { events, waitForMessages, write } = openFixture(context);

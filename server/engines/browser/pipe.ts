@@ -91,7 +91,10 @@ export class Pipe {
     this.#outgoing.once('drain', onDrained);
   }
 
-  /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
+  /**
+   * Sends the parts as one message. The parts must not contain a NUL. All messages of one turn of the event loop are
+   * written at once.
+   */
   send(parts: readonly Buffer[]): void {
     if (this.#isClosed) return;
     if (!this.#isFlushScheduled) {

@@ -21,11 +21,11 @@ const POLICIES = {
   URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
   // the warning bar would reduce the height of the first tab by 56 pixels
   CommandLineFlagSecurityWarningsEnabled: false,
-  DeveloperToolsAvailability: 1, // CDP stays enabled; 2 would disable it too
+  DeveloperToolsAvailability: 1, // 1 keeps CDP enabled; 2 would disable CDP together with DevTools
   SafeBrowsingProtectionLevel: 0, // Safe Browsing would fetch its lists from the vendor
   BrowserSignin: 0,
   SyncDisabled: true,
-  PasswordManagerEnabled: false, // would offer to save what agents type
+  PasswordManagerEnabled: false, // the password manager would offer to save what agents type
   AutofillCreditCardEnabled: false,
   AutofillAddressEnabled: false,
   TranslateEnabled: false,

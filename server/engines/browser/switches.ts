@@ -19,7 +19,7 @@ export interface SwitchOptions {
 export const SPARE_RENDERER = 'SpareRendererForSitePerProcess';
 
 const DISABLED_FEATURES = [
-  // starts two hidden chrome:// renderers, which take 52 MB and make the first page 3.4 times slower
+  // these features start two hidden chrome:// renderers, which take 52 MB and make the first page 3.4 times slower
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
@@ -53,7 +53,8 @@ const COMMON_SWITCHES = [
   '--disable-quic', // UDP cannot leave the box
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', // no local addresses in ICE candidates
   '--silent-debugger-extension-api', // otherwise the bar of a debugging extension resizes every page
-  '--disable-hang-monitor', // the client handles a busy page; nobody sees the dialog
+  // the client handles a busy page; nobody sees the dialog that reports the page as unresponsive
+  '--disable-hang-monitor',
   '--disable-back-forward-cache', // Playwright's `page.goBack()` waits for a load event, which a cached page never fires
   '--disable-prompt-on-repost', // nobody sees the dialog
   // nobody sees the animations of the window, which take a quarter of the CPU time of a tab
@@ -78,7 +79,7 @@ const DEFAULT_LOCALE = 'en-US';
 /** Switches for behavior that `chromium` has by default and headless shell does not. */
 const SHELL_ONLY_SWITCHES = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
-  '--font-render-hinting=medium', // otherwise text has different widths
+  '--font-render-hinting=medium', // otherwise the width of text differs from `chromium`
 ];
 
 export function switches(options: SwitchOptions): readonly string[] {
@@ -92,7 +93,7 @@ export function switches(options: SwitchOptions): readonly string[] {
     ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),
     `--user-data-dir=${options.folder}/profile`,
     `--proxy-server=http://127.0.0.1:${options.egressPort}`,
-    '--proxy-bypass-list=<-loopback>', // loopback also goes through the proxy, whose rules apply
+    '--proxy-bypass-list=<-loopback>', // requests to loopback also go through the proxy, so that its rules apply
     'about:blank', // any other start page makes requests
   ];
 }

@@ -178,9 +178,11 @@ export interface CommandResult {
 }
 
 /**
- * The reason why a command failed. `command`: the command is not possible, for the reason in the message. `page`: the
- * page could not be loaded or is an error page. `timeout`: the page was not ready in time. `refused`: the text may not
- * be typed into this page.
+ * The reason why a command failed. `command`: the command is not possible, for the reason in the message. `connection`:
+ * there is no connection to the browser, or the session or the service is ending. `too_long`: the command exceeded the
+ * time limit of the driver. `too_many`: too many commands of the session are waiting. `died`: the thread of the driver
+ * ended. `page`: the page could not be loaded or is an error page. `timeout`: the page was not ready in time.
+ * `refused`: the text may not be typed into this page.
  */
 export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout' | 'refused';
 

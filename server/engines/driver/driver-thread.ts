@@ -50,8 +50,8 @@ async function perform({ id, session, address, command, limitMs }: CommandMessag
 }
 
 /**
- * Reports that a command took too long. Its connection is closed, because no other command can use it while the command
- * hangs. The next command of the session connects again. Other sessions are not affected.
+ * Reports that a command took too long. The connection of its session is closed, because no other command can use the
+ * connection while the command hangs. The next command of the session connects again. Other sessions are not affected.
  */
 function abandonCommand(id: number, session: string, limitMs: number): void {
   void disconnect(session);

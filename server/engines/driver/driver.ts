@@ -1,7 +1,6 @@
-// Drives browsers for agents that use MCP and not CDP. Playwright runs in threads of its own and connects to a session
-// as any client does. Page content is parsed in these threads and not in the main thread. A thread that does not
-// respond in time is replaced. The next command then connects again, and only references from earlier snapshots are
-// lost.
+// Drives browsers for MCP tools and for operations. Playwright runs in threads of its own and connects to a session as
+// any client does. Page content is parsed in these threads and not in the main thread. A thread that does not respond
+// in time is replaced. The next command then connects again, and only references from earlier snapshots are lost.
 import { Worker } from 'node:worker_threads';
 import { compiledCodeEnv } from '../../kit/compiled-code.ts';
 import type { Log } from '../../kit/log.ts';

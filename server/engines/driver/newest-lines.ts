@@ -4,8 +4,8 @@ const LINE_CHARACTERS_MAX = 1_000;
 const TEXT_CHARACTERS_MAX = 100_000;
 
 /**
- * Joins the newest lines, which are the last ones. Each line is cut to `LINE_CHARACTERS_MAX`, and only as many lines are
- * returned as fit into `TEXT_CHARACTERS_MAX`.
+ * Joins the newest lines, which are the last ones. Returns at most `LINES_MAX` lines, and only as many as fit into
+ * `TEXT_CHARACTERS_MAX`. Each line is cut to `LINE_CHARACTERS_MAX`.
  */
 export function newestLines(allLines: readonly string[]): string {
   const shownLines: string[] = [];

@@ -13,7 +13,10 @@ export interface DialledConnection<S extends Socket> {
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
-/** `createSocket` creates an unconnected socket. */
+/**
+ * Connects to one of the addresses. `createSocket` creates an unconnected socket for each attempt. Rejects with
+ * FailedError if no attempt succeeds.
+ */
 export async function dial<S extends Socket>(
   addresses: readonly Address[],
   port: number,

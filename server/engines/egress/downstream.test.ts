@@ -11,7 +11,7 @@ const WAIT_MS = 30_000;
 const SMALL_BYTES = 64 * 1024;
 const BIG_BYTES = 512 * 1024;
 
-/** A socket whose other end reads everything, or nothing. */
+/** Returns a socket whose other end reads everything, or nothing if `reads` is false. */
 async function browser(t: TestContext, reads = true): Promise<Socket> {
   const server = createServer(socket => (reads ? socket.resume() : socket.pause())).listen(0, '127.0.0.1');
   await once(server, 'listening');

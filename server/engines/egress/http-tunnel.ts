@@ -26,8 +26,8 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
 }
 
 /**
- * Sends CONNECT and returns the status of the response. Some proxies close the connection without a response if they
- * cannot reach the host.
+ * Sends CONNECT and returns the status of the response. If the proxy closes the connection without a response, rejects
+ * with FailedError `host_not_reached`, because some proxies do so if they cannot reach the host.
  */
 export async function sendConnect(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);

@@ -14,7 +14,7 @@ export interface SelfRoute {
   readonly port: number;
   /** The certificate, if the public URL is https. */
   readonly tls?: Pick<SecureContextOptions, 'cert' | 'key'>;
-  /** Takes over the decrypted connection. The receiver must serve only this session's connect path. */
+  /** Handles the decrypted connection. Must serve only the connect path of this session. */
   accept(connection: Duplex): void;
 }
 
@@ -36,7 +36,7 @@ export class OwnAddress {
     return target.hostname === this.#target.hostname && target.port === this.#target.port;
   }
 
-  /** Takes over the tunnel. Call after the browser has received the 200 for its CONNECT. */
+  /** Handles the tunnel in this process. Call after the browser has received the 200 for its CONNECT. */
   accept(browser: Socket): void {
     const { tls } = this.#route;
     if (!tls) return this.#route.accept(browser);

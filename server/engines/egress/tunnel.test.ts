@@ -50,7 +50,7 @@ async function readToEnd(browser: Socket): Promise<Buffer> {
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('delivers all data that arrived before the join, in order', async t => {
+test('delivers all data that arrived before the two sockets were joined, in order', async t => {
   const bytes = randomBytes(1_000_000);
   const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
   await pollUntil(WAIT_MS, 'the first bytes', () => (outsideSocket.bytesRead > 0 ? true : undefined));
@@ -61,7 +61,7 @@ test('delivers all data that arrived before the join, in order', async t => {
   assert.equal(sha(await readToEnd(browser)), sha(bytes));
 });
 
-test('closes the tunnel if the remote side closed its connection before the join', async t => {
+test('closes the tunnel if the remote side closed its connection before the two sockets were joined', async t => {
   const { outsideSocket, ours, browser } = await ends(t, socket => socket.end());
   await pollUntil(WAIT_MS, 'the end', () => (outsideSocket.readableEnded ? true : undefined));
   join(ours, outsideSocket);

@@ -45,8 +45,8 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
 });
 
 /**
- * Whether TLS is required. A password is sent unencrypted only to this machine. Otherwise TLS is required, because an
- * attacker on the network could hide that the server supports it.
+ * Whether TLS is required. A password is sent unencrypted only to this machine. For any other server that gets a
+ * password, TLS is required, because an attacker on the network could hide that the server supports it.
  */
 export function needsTls(smtpUrl: string): boolean {
   const { username, hostname } = new URL(smtpUrl);

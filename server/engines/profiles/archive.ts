@@ -18,7 +18,7 @@ import {
 import type { DataKey } from './context-keys.ts';
 import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
-/** The fastest compression level, because an archive is written once and read only a few times. */
+/** The fastest compression level, because an archive is written once and rarely read. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 /**
  * Each chunk takes one turn of the event loop. With Node's default chunk size, there would be four times as many turns.

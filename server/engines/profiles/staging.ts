@@ -1,7 +1,7 @@
-// Holds the context of a session from the end of the session until the context is saved. It is a folder on the same
-// disk as the session folders. It contains a copy of the cookies, the profile that was moved out of the box, and the
-// sealed archive of the profile. Every step writes a file that records the step, so that a later process can continue
-// after a crash.
+// The staging of a session holds its context from the end of the session until the context is saved. A staging is a
+// folder on the same disk as the session folders. It contains a copy of the cookies, the profile that was moved out of
+// the box, and the sealed archive of the profile. Every step writes a file that records the step, so that a later
+// process can continue after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode, moveDurably, writeSynced } from '../../kit/durable.ts';

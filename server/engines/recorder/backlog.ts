@@ -1,12 +1,12 @@
 // Counts the bytes of recordings on this host's disk that are waiting to be stored, in total and for each session, and
-// decides when there are too many. A session above its limit pauses until enough of its recording is stored.
+// decides when there are too many. The recording of a session above its limit pauses until enough of it is stored.
 
 /** For comparison: a page with a lot of text that changes all the time writes about 50 MiB per minute. */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /**
- * A paused session continues when its bytes are below this share of the limit. If it continued just below the limit,
- * slow storage would turn every segment into a gap.
+ * A paused recording continues when its waiting bytes are below this share of the limit. If it continued just below the
+ * limit, slow storage would turn every segment into a gap.
  */
 const RESUME_SHARE = 0.75;
 /** The encoding of segments may be delayed while the waiting bytes are below this share of both limits. */

@@ -13,7 +13,7 @@ class Tab implements TargetChannel {
   readonly parent = undefined;
   readonly isGone = false;
   readonly sentMethods: string[] = [];
-  /** `maxFramesInFlight` of each start. */
+  /** The `maxFramesInFlight` of each start of the screencast. */
   readonly inFlight: unknown[] = [];
   refusals: number;
   /** The wall-clock time, which is the same for the browser and the server. */
@@ -321,7 +321,7 @@ test('captures the page again after the frame rate has changed if an earlier fra
   capture.close();
 });
 
-test('captures a page once more after an overmasked frame, even if the page has not changed', async () => {
+test('captures a page once more after a frame in which a larger area than necessary was masked, even if the page has not changed', async () => {
   const tab = new Tab();
   const {
     capture,

@@ -40,11 +40,11 @@ const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again. It is doubled after each attempt. */
 const START_RETRY_MIN_MS = 100;
 const START_RETRY_MAX_MS = 2_000;
-/** An acknowledgement reaches the browser within this time. */
+/** Assumed maximum time until an acknowledgement reaches the browser. */
 const ACK_TRANSIT_MAX_MS = 20;
 /**
- * A page that has painted nothing is captured after this time at the latest. The time is shorter than a gap that would
- * be reported in the recording.
+ * A page that has painted nothing is captured after this time at the latest. The time is shorter than 1 s, after which
+ * the recording would report a gap.
  */
 const UNPAINTED_MAX_MS = 750;
 /** Pulses begin after this many frames in a row that count as motion. If pulses end early, the number is doubled. */
@@ -159,7 +159,8 @@ export class Capture implements Closeable {
     if (this.#closeController.signal.aborted) return;
     this.#lastJpeg = undefined;
     if (!this.#hasBegun) return this.#start();
-    if (!this.#isRunning) return; // Between two pulses. The next pulse captures a frame.
+    // The screencast is started again soon, for example for the next pulse, and then sends a frame.
+    if (!this.#isRunning) return;
     this.#stop();
     this.#start();
   }

@@ -45,9 +45,9 @@ const BUFFER_KBIT = 1_100;
 
 const ENCODE_OPTIONS = [
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'stillimage', '-crf', '27', '-bf', '0'],
-  ...['-me_range', '64'], // scrolling moves more than the default of 16 px between frames
+  ...['-me_range', '64'], // scrolling moves content by more than 16 px between frames, which is the default range
   ...['-g', '100000', '-sc_threshold', '0', '-threads', '1'],
-  ...['-level', '4.1'], // otherwise x264 derives it from the rate, and init segments differ
+  ...['-level', '4.1'], // otherwise x264 derives the level from the rate, and init segments differ
   ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
   ...[
     '-video_track_timescale',

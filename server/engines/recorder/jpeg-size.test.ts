@@ -14,7 +14,7 @@ test('reads the size from the frame header', () => {
   assert.deepEqual(jpegSize(jpeg('ffe00004 0000', frame(1280, 720), SCAN)), { width: 1280, height: 720 });
 });
 
-test('returns no size for two frame headers, because decoders may use either', () => {
+test('returns no size for an image with two frame headers, because decoders may use either header', () => {
   assert.equal(jpegSize(jpeg(frame(64, 48), frame(60_000, 60_000), SCAN)), undefined);
 });
 
@@ -30,7 +30,7 @@ test('returns no size if too many segments come before the first scan', () => {
   assert.equal(jpegSize(jpeg('ffe00000'.repeat(100), frame(64, 48), SCAN)), undefined);
 });
 
-test('treats an image as too large above 16 Mi pixels or 8192 pixels on a side', () => {
+test('treats an image as too large if it has more than 16 Mi pixels, or more than 8192 pixels on a side', () => {
   assert.equal(isTooLarge({ width: 3840, height: 2160 }), false);
   assert.equal(isTooLarge({ width: 4096, height: 4096 }), false);
   assert.equal(isTooLarge({ width: 8000, height: 8000 }), true);

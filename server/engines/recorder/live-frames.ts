@@ -92,8 +92,8 @@ export class LiveFrames {
       }),
     );
     if (!hub.newestFrame) {
-      // A picture that is black for everybody without control needs no mask, so it does not matter whether the page
-      // responds.
+      // A picture that is black for everybody without control needs no mask, and finding the positions to mask requires
+      // a response from the page.
       const mask = isMaskUnknown ? undefined : recording?.maskOfTarget(target.id);
       void this.#screenshot(session, target, hub, { mask, isMaskUnknown }, onPicture);
     }

@@ -14,7 +14,7 @@ import { PAGES_AT_ONCE_MAX, Recorder, type RecorderOptions } from './recorder.ts
 const folder = await mkdtemp(join(tmpdir(), 'berth-recorder-'));
 after(() => rm(folder, { recursive: true }));
 
-test('finishing a session does not wait for pages that had no description when the server was killed', async () => {
+test('finishing a session does not wait for pages whose page.json was missing or empty when the server was killed', async () => {
   await mkdir(join(folder, 'killed/0'), { recursive: true });
   await mkdir(join(folder, 'killed/1'));
   await writeFile(join(folder, 'killed/1/page.json'), '');

@@ -62,7 +62,7 @@ export type Shortfall = 'too_many_at_once' | 'not_resumed' | Exclude<PauseReason
 export interface RecordingOptions {
   readonly session: string;
   readonly maskKind: MaskKind;
-  /** Texts that nobody may see in recordings of the session's pages. */
+  /** Texts that must not be visible in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /**
    * Called when something is not recorded. `targetId` and `page` are set if a page is not recorded or must wait until
@@ -79,8 +79,8 @@ export class Recorder implements Closeable {
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstoredRecordings = new Set<PageRecording>();
   /**
-   * Pages that an earlier server left and that have been resumed, or are being resumed. The set prevents a page from
-   * being resumed twice.
+   * Pages whose recording an earlier server began, and whose recording has been resumed or is being resumed. The set
+   * prevents a page from being resumed twice.
    */
   readonly #resumedPages = new Set<string>();
   readonly #closeController = new AbortController();
@@ -409,7 +409,8 @@ export class SessionRecording {
 
   /**
    * Makes the pictures of all pages black (`mask`), or stops recording them (`pause`), while a person has control of
-   * the session. `undefined` shows and records the pages again, but nothing that was hidden before.
+   * the session. `undefined` shows and records the pages again. It first captures a new frame of each page, so that no
+   * hidden frame becomes visible.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
@@ -476,7 +477,10 @@ export class SessionRecording {
     this.#masks.get(page.id)?.add(target);
   }
 
-  /** Returns the hub of a page, which has the newest frame of the page and its viewers. */
+  /**
+   * Returns the hub of a page. The hub has the newest frame of the page, and its viewers. Undefined if the page is not
+   * being recorded.
+   */
   hubOf(page: number): Hub | undefined {
     return this.#recordingsByNumber.get(page)?.hub;
   }
@@ -523,7 +527,8 @@ export class SessionRecording {
     this.#masks.delete(targetId);
     for (const [number, one] of this.#recordingsByNumber)
       if (one === recording) this.#recordingsByNumber.delete(number);
-    // Before the wait, during which another page may appear.
+    // Called before the `await`, so that a page that appears during the `await` does not take the free place of the
+    // waiting page.
     this.#recordNextWaiting();
     await recording.end();
   }

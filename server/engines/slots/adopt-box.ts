@@ -10,7 +10,7 @@ import { bootId, isAlive } from './process-table.ts';
 import { RunningBox } from './running-box.ts';
 import type { BoxRecord } from './slots.ts';
 
-/** Adopts a box. Returns undefined if the box cannot be adopted. The sweep then removes the remains of the box. */
+/** Adopts a box. Returns undefined if the box cannot be adopted. `Slots.sweep` then removes the remains of the box. */
 export async function adoptBox(
   host: BoxHost,
   session: SessionId,

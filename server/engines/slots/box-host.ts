@@ -24,7 +24,7 @@ export const SLOTS_WITH_UID_MAX = HELPER_SLOT;
 export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly form: Form;
   readonly installId: string;
-  /** Set only in the form `root`. */
+  /** The first user id of this data folder's boxes. Set only in the form `root`. */
   readonly firstUid: number | undefined;
   /** Whether Chromium's own sandbox works; always true in a jail. */
   readonly hasOwnSandbox: boolean;

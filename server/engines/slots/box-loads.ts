@@ -5,13 +5,16 @@ const BUSY_FROM = 0.45;
 /** A busy box whose average is less than this is no longer busy. */
 const BUSY_UNTIL = 0.2;
 /**
- * The weight of the last check in the average, which therefore covers about three seconds. Without a memory, a box that
- * gets little processor time because of others would soon compete with them again.
+ * The weight of the newest check in the average, which therefore covers about three seconds. Without the average, a
+ * busy box that gets little processor time because it is scheduled as idle would soon be scheduled normally again.
  */
 const LAST_CHECK_WEIGHT = 0.07;
 /** A box whose average is greater than this is in use. A page that does nothing stays below it. */
 const IN_USE_FROM = 0.01;
-/** The number of checks for which a box still counts as in use: 30 seconds. */
+/**
+ * The number of checks, since the average was last greater than IN_USE_FROM, for which a box still counts as in use: 30
+ * seconds.
+ */
 const IN_USE_CHECKS = 150;
 
 /** The use of one box, in processors. */
@@ -33,17 +36,17 @@ export class BoxLoad {
     return this.#isBusy;
   }
 
-  /** Whether it belongs to a session that uses its browser without keeping a processor busy. */
+  /** Whether the box belongs to a session that uses its browser without keeping a processor busy. */
   get isCalm(): boolean {
     return !this.#isBusy && this.#isClaimed && this.#checksSinceUse <= IN_USE_CHECKS;
   }
 
-  /** Call when a session claims the box. Before, its browser is a warm one. */
+  /** Call when a session claims the box. Until then, the box runs a warm browser. */
   claim(): void {
     this.#isClaimed = true;
   }
 
-  /** Call at each check, with the average use since the last one. */
+  /** Call at each check, with the average number of processors that the box has used since the previous check. */
   add(usedProcessors: number): void {
     this.#average += (usedProcessors - this.#average) * LAST_CHECK_WEIGHT;
     if (usedProcessors > BUSY_FROM) this.#average = Math.max(this.#average, usedProcessors);
@@ -64,8 +67,8 @@ export class BoxLoads {
   }
 
   /**
-   * Whether busy boxes are scheduled as idle now. Only calm boxes gain from it. Without any, busy boxes compete normally
-   * with each other, with the server and with the other programs of the machine.
+   * Whether any box is calm. Only then are busy boxes scheduled as idle, because only calm boxes benefit from it.
+   * Otherwise busy boxes compete normally with each other, with the server and with the other programs of the machine.
    */
   get hasCalm(): boolean {
     return [...this.#loads].some(load => load.isCalm);

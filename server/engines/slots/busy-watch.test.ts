@@ -50,7 +50,7 @@ function twoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
   return { first, second, use };
 }
 
-test('a busy box is scheduled as idle beside a calm box, until its average use is low', async t => {
+test('schedules a busy box as idle while another box is calm, until the average use of the busy box is low', async t => {
   const { first, second, use } = twoBoxes(t);
   await use(0.1, 0.1, 4_000);
   assert.equal(second.isIdle(), false, '0.1 processors are not busy');

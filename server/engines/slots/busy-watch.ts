@@ -1,5 +1,6 @@
-// Measures the processor use of a box. While another session is calm, a busy box is scheduled as idle: it gets only the
-// processor time that no other box needs. A session that needs a millisecond now and then therefore does not wait for it.
+// Measures the processor use of a box. While another session is calm (it uses its browser without keeping a processor
+// busy), a busy box is scheduled as idle: it gets only the processor time that no other box needs. A calm session,
+// which needs a millisecond now and then, therefore does not wait for busy boxes.
 import { msToSharedTick } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -22,7 +23,7 @@ export class BusyWatch {
   readonly #stopController = new AbortController();
   readonly #runLoop: Promise<void>;
   readonly #load: BoxLoad;
-  /** Undefined until the first check, because a box may already be scheduled as idle. */
+  /** Undefined until the first check, because the box may have been scheduled as idle before this watch was created. */
   #isIdle: boolean | undefined;
 
   constructor(options: BusyWatchOptions) {

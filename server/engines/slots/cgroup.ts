@@ -68,7 +68,7 @@ export class Cgroup {
     return [...pids].map(findProcess).filter(running => running !== undefined);
   }
 
-  /** Sets the group's share of processor time under contention, relative to an ordinary group. */
+  /** Sets the group's share of processor time under contention. The share of an ordinary group is 1. */
   setShare(share: number): void {
     this.#share = share;
     if (!this.#isIdle) this.#writeShare(share);
@@ -127,7 +127,7 @@ export class Cgroup {
     return undefined;
   }
 
-  /** The paths of these files in all folders that have them. */
+  /** The existing paths of the files with these names, in all folders of the group. */
   #existingPaths(names: readonly string[]): string[] {
     return names.flatMap(name => this.folders.map(folder => join(folder, name))).filter(path => existsSync(path));
   }
@@ -144,7 +144,7 @@ export class Cgroup {
     return files.length > 0;
   }
 
-  /** Closes the files of the counters. The counters report nothing from then on. */
+  /** Closes the counter files. A closed file reads as empty, so its counter reports nothing from then on. */
   close(): void {
     for (const file of [this.#processorTimeFile?.file, ...this.#oomKillFiles]) file?.close();
   }

@@ -1,6 +1,6 @@
-// Imitates cgroup v2 in an ordinary folder, because a machine has either v1 or v2. The kernel's reaction to each of
-// these writes was verified in a virtual machine. tests/engines/slots.test.ts uses the real cgroups of the machine, if
-// the user may create them.
+// Imitates cgroup v2 in an ordinary folder, because a machine has either v1 or v2. The kernel's reaction to the writes
+// that these tests expect was verified in a virtual machine. tests/engines/slots.test.ts uses the real cgroups of the
+// machine, if the user may create them.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -24,7 +24,7 @@ interface Hierarchy {
   readonly mountPoint: string;
   /** The cgroup that this process is in. */
   readonly own: string;
-  /** Set only on v1. */
+  /** The controllers of a hierarchy on v1. Empty on v2. */
   readonly controllers: readonly string[];
 }
 
@@ -124,7 +124,7 @@ function writeLimits(controller: Controller | Counter, { version }: Location, fo
   if (controller === 'memory' && version === 2) {
     write('memory.max', limits.memoryBytes);
     writeIfExists('memory.swap.max', 0);
-    // Disabled, because the rest of the browser must survive when one renderer runs out of memory.
+    // Disabled, because the other processes of the browser must survive when one renderer runs out of memory.
     writeIfExists('memory.oom.group', 0);
   }
 }

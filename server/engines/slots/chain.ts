@@ -114,7 +114,8 @@ function script(options: ChainOptions): string {
  */
 const networkCommands = (options: ChainOptions): readonly string[] => [
   `printf '%s\\n' ${quoteAll(options.links)} | ip -batch -`,
-  // IPv6 would have a multicast route even without an address. If /proc/sys is read-only, the route remains.
+  // Disables IPv6, which would have a multicast route even without an address. If /proc/sys is read-only, the route
+  // remains.
   '{ echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6; } 2>/dev/null || true',
   `(${quoteAll(options.listener)} 3<&- 4<&- &)`,
 ];

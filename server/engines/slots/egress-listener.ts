@@ -16,7 +16,8 @@ const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 /** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
   const sendmsg = SENDMSG[process.arch];
-  if (sendmsg === undefined) throw new Error(`boxes need an x64 or arm64 processor, but this one is ${process.arch}`);
+  if (sendmsg === undefined)
+    throw new Error(`boxes need an x64 or arm64 processor, but the processor of this machine is ${process.arch}`);
   return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
 }
 
@@ -95,7 +96,7 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Closes connections until the egress proxy takes over, instead of leaving them waiting. */
+/** Closes connections until the egress proxy handles them, instead of leaving them waiting. */
 function refuseUntilTaken(server: Server): Server {
   const refuse = (socket: Socket): void => void socket.destroy();
   server.on('connection', refuse);

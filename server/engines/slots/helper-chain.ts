@@ -17,8 +17,8 @@ export interface HelperChainOptions {
 }
 
 /**
- * Maximum number of open files: enough for the libraries of the helper, the list of segments, and the files that
- * bubblewrap opens.
+ * Maximum number of open files: enough for the libraries of the helper, the segments that it encodes, and the files
+ * that bubblewrap opens.
  */
 const OPEN_FILES_MAX = 64;
 /** Maximum size of a file: enough for the user id map that bubblewrap writes. Results go to a pipe. */

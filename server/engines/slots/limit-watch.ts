@@ -13,8 +13,8 @@ import { type Measurement, measure } from './measure.ts';
 /** The interval between checks. A fast writer can exceed the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
 /**
- * Processor time up to which a box counts as idle. Writing 100 MB takes more. An idle Chromium uses a few milliseconds
- * in two seconds.
+ * Processor time since the last measurement, up to which a box counts as idle. Writing 100 MB takes more. An idle
+ * Chromium uses a few milliseconds in two seconds.
  */
 const IDLE_CPU_MS_MAX = 50;
 /**
@@ -22,7 +22,10 @@ const IDLE_CPU_MS_MAX = 50;
  * disk space can be taken with almost no processor time (fallocate).
  */
 const GROWN_BYTES_MIN = 16 * 1024 * 1024;
-/** Other boxes take disk space too. The folder of an idle box is therefore not measured more often than this. */
+/**
+ * The files of other boxes also decrease the free space. The folder of an idle box is therefore not measured more often
+ * than this.
+ */
 const MEASURE_AT_MOST_EVERY_MS = 10_000;
 /**
  * The folder is measured at least this often, because space that becomes free elsewhere on the disk can hide its

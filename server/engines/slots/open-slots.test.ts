@@ -31,7 +31,7 @@ async function startError(dataDir: string): Promise<string> {
   );
 }
 
-test('the error after a failed setup of boxes contains the cause and the advice once each', async () => {
+test('the error for a failed setup of boxes contains the cause only once and the advice only once', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-open-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const file = join(dataDir, 'install-id');

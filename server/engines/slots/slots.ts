@@ -6,8 +6,8 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 /**
- * `slot`: with a jail. `process`: without a jail, only if this is configured, or if the server listens on loopback
- * only.
+ * `slot`: with a jail. `process`: without a jail, if this is configured, or if `auto` is configured, a jail is not
+ * possible and the server listens on loopback only.
  */
 export type Isolation = 'slot' | 'process';
 /** `root`: each box has its own user id and cgroup. `rootless`: namespaces of an ordinary user. `process`: no jail. */

@@ -68,7 +68,8 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
-  // A start takes all the processor time that it can get. The first check of BusyWatch would be too late.
+  // A starting browser takes all the processor time that it can get, and the first check of BusyWatch would be too
+  // late. The box is therefore scheduled as idle at once.
   if (host.loads.hasCalm) cgroup.scheduleAsIdle(true);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
   undoScope.defer(() => void loopbackListener?.close());

@@ -43,7 +43,7 @@ export class Announcer {
         await timer(BATCH_DELAY_MS);
         const payloads = [...this.#pendingPayloads];
         this.#pendingPayloads.clear();
-        // The statement writes nothing, so its commit need not wait for the disk.
+        // The statement changes no table, so its commit need not wait for the disk.
         await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${CHANNEL}, payload)
           from unnest(${payloads}::text[]) as payload`.execute(this.#db);
       }

@@ -70,7 +70,10 @@ async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   return row;
 }
 
-/** Returns our tables on which the role's rights differ from the intended ones. */
+/**
+ * Returns the tables of this login, except those of the migrations, on which the role's rights differ from the intended
+ * ones.
+ */
 async function tablesWithWrongPrivileges(
   trx: Db,
   role: string,

@@ -126,7 +126,7 @@ export const setRole = async (client: pg.ClientBase, role: string): Promise<void
 
 const INT8 = 20;
 
-/** No int8 value of ours exceeds 2^53 - 1, so a JavaScript number represents each of them exactly. */
+/** No int8 value that Berth stores exceeds 2^53 - 1, so a JavaScript number represents each of them exactly. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
 

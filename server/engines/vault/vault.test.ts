@@ -22,7 +22,7 @@ function makeFolder(): string {
   return folder;
 }
 
-/** An in-memory substitute for the table. */
+/** An in-memory substitute for the table of data keys. */
 function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; failing: boolean } {
   const rows = new Map<string, DataKeyRow>();
   return {

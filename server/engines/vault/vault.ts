@@ -102,7 +102,8 @@ export class Vault {
     if (!existingRow && !mayCreate) throw new Error(`there is no data key for ${owner}`);
     const row = existingRow ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
-    // Does not cache the key if any key was destroyed since the row was read, because it may be this one.
+    // Does not cache the key if any key was destroyed since the row was read, because the destroyed key may be this
+    // key.
     if (this.#destroyedCount !== destroyedCountBefore) return key;
     this.#keys.set(owner, key);
     for (const oldest of this.#keys.keys()) {

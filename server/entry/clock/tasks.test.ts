@@ -20,7 +20,7 @@ function startTask(task: Partial<Task>, { did = { done: 0 }, isUnused = never, i
   tasks.start({ name: 'task', everyMs: SECOND_MS, run, ...task });
   return {
     ...{ clock, tasks, did },
-    /** How often the task runs within this many seconds. */
+    /** Advances the clock by this many seconds, and returns the number of runs of the task in this time. */
     runsIn: async (seconds: number): Promise<number> => {
       const before = runs;
       await clock.advance(seconds * SECOND_MS, SECOND_MS);
@@ -100,7 +100,7 @@ for (const [interval, condition, when] of [
     await tasks.close();
   });
 
-test('spreads the runs of tasks at rest over their interval', async () => {
+test('starts tasks that are at rest at different seconds of their interval', async () => {
   const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused: () => true, isQuiet: () => true });
   const secondsOfRuns: number[] = [];

@@ -10,7 +10,7 @@ import { runOutsideSpans } from '../../kit/trace.ts';
 
 /** A task that has found nothing to do for this long is at rest. */
 const REST_AFTER_MS = 60_000;
-/** Tasks run at multiples of this, so that a process with little to do wakes once for all of them. */
+/** Tasks run at multiples of this interval, so that a process with little to do wakes once for all due tasks. */
 const BEAT_MS = 1_000;
 
 export interface TasksOptions {
@@ -74,7 +74,8 @@ export class Tasks implements Closeable {
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);
-      // The due time is computed again at least every `everyMs`, because a longer interval at rest may end earlier.
+      // The due time is computed again at least every `everyMs`, because the longer interval of a task at rest may stop
+      // applying in the meantime.
       while (!signal.aborted) {
         const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, taskIndex)];
         if (beatMs >= dueMs) break;

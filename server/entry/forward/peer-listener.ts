@@ -1,6 +1,6 @@
-// The address at which other hosts reach this one, in addition to its public address. Used for TLS between hosts, and
-// if several processes on one machine share the public address. It is a port or a Unix socket. Connections are handed
-// to the HTTP server.
+// The address at which other hosts reach this host, in addition to its public address. Used for TLS between hosts, and
+// if several processes on one machine share the public address. The address is a port or a Unix socket. Connections are
+// handed to the HTTP server.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
@@ -42,7 +42,7 @@ export async function listenForPeers(
     socket.once('close', () => sockets.delete(socket));
   });
   if ('socket' in at) await removeStaleSocket(at.socket);
-  // Unlike the public address, this one is not shared by the processes.
+  // Unlike the public address, this address is not shared by several processes.
   const options: ListenOptions = { ...('socket' in at ? { path: at.socket } : at), exclusive: true };
   await new Promise<void>((resolve, reject) => {
     listener.once('error', error => reject(failureAt(at, error)));

@@ -12,7 +12,7 @@ export function archiveOf(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
   const archiveStream = new PassThrough();
   let openBody: Readable | undefined;
-  archiveStream.once('close', () => openBody?.destroy()); // also if the caller disconnects
+  archiveStream.once('close', () => openBody?.destroy()); // `close` is also emitted if the caller disconnects
   zip.on('error', (error: Error) => archiveStream.destroy(error));
   zip.outputStream.pipe(archiveStream);
   const openNext = async (file: ServedFile): Promise<Readable> => {

@@ -413,7 +413,8 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
     suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   const sentences = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
   throw fault('invalid_request', sentences.join(' '), {
-    advice: 'Correct or remove the field. Nothing was created, because the field would restrict what is created.',
+    advice:
+      'Correct or remove the field. Nothing was created, because the field is probably a misspelled or misplaced one that restricts what is created.',
     details: {
       issues: fields.map(field => ({
         path: field.path,

@@ -15,7 +15,10 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-console-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 for (const name of ['index.html', 'home.html', 'signin.html']) writeFileSync(join(folder, name), name);
 
-/** Returns the addresses to which the pages for signing in redirect a request to this host. */
+/**
+ * Sends a request with this `Host` header to each sign-in page. Returns the redirect address, or undefined if the page
+ * was served.
+ */
 async function redirectsOf(publicUrl: string, host: string): Promise<readonly unknown[]> {
   const app = fastify();
   const { isOwnOrigin } = signInCookie(publicUrl);
@@ -35,7 +38,7 @@ test('the sign-in pages redirect 127.0.0.1 and [::1] to localhost, where a brows
   assert.deepEqual(await redirectsOf('http://127.0.0.1', '127.0.0.1'), addresses);
 });
 
-test('the sign-in pages do not redirect if the public URL is https or has another host name, or at localhost', async () => {
+test('the sign-in pages do not redirect if the public URL is https or has another host name, or if the page is opened at localhost', async () => {
   for (const [publicUrl, host] of [
     ['https://127.0.0.1:8443', '127.0.0.1:8443'],
     ['https://127.0.0.1', '127.0.0.1'],

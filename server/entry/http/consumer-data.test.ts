@@ -6,7 +6,7 @@ import { eventually } from '../../../tests/harness/until.ts';
 import type { ExportedFile } from '../../domain/consumers/export.ts';
 import { zipOf } from './consumer-data.ts';
 
-/** More bytes than a stream buffers. They cannot be compressed, so that the archive is blocked after each file. */
+/** More bytes than a stream buffers. They are random and compress little, so the archive is blocked after each file. */
 const FILE_BYTES = 200_000;
 const WAIT_COUNT = 4;
 

@@ -5,7 +5,7 @@ import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export const deviceHandlers = ({ starter, approval, collector, states }: DeviceMethods) => ({
-  // RFC 8628 requires 200. For JSON requests, the authorization is a resource like any other, so the status is 201.
+  // RFC 8628, which uses forms, requires the status 200. A JSON request creates a resource, so the status is 201.
   startDeviceAuthorization: async ({
     body,
     source,

@@ -46,7 +46,7 @@ interface Text {
   readonly etag: string;
 }
 
-/** Creates the text on its first request, because most servers never receive one. */
+/** Creates the text when it is first requested, because most servers never receive a request for it. */
 function memoize(build: () => string): () => Text {
   let memo: Text | undefined;
   return () => {

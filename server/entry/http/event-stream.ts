@@ -47,7 +47,7 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
     () => void stream.destroy(new Error('the agent key has expired or was revoked')),
   );
   stream.once('close', () => void credentialWatch.close());
-  // A generator that was never started does not run its `finally` when the stream is destroyed.
+  // If the stream is destroyed before `pieces` has started to read `laterBatches`, nothing else closes that generator.
   stream.once('close', () => void parts.laterBatches.return());
   return stream;
 }
@@ -81,7 +81,8 @@ async function* withStallLimit(
 ): AsyncGenerator<string, void> {
   for await (const text of texts) {
     const stallController = new AbortController();
-    clock.sleep(STALLED_MS, stallController.signal).then(closeAsTooSlow, () => {}); // rejects when the text was read in time
+    // `sleep` rejects when the text was read in time
+    clock.sleep(STALLED_MS, stallController.signal).then(closeAsTooSlow, () => {});
     try {
       yield text;
     } finally {

@@ -63,7 +63,7 @@ export const mcpHandlers = (parts: McpParts) => ({
 /** Loaded with the first message, because most installations never receive one. */
 const loadLibrary = () => import('@modelcontextprotocol/server');
 
-/** Headers of the protocol. All others are withheld from the library, above all the key. */
+/** Headers of the protocol. All other headers are withheld from the library, in particular those with the agent key. */
 const PROTOCOL_HEADERS = /^(accept|content-type|mcp-(?!session-id)[a-z-]+)$/;
 
 function requestFrom(origin: string, headers: object, body: unknown, signal: AbortSignal): Request {
@@ -88,7 +88,7 @@ async function responseFrom(handler: McpHttpHandler, request: Request, parsedBod
     status: FORWARDED_STATUSES.has(response.status) ? response.status : 400,
     ...(body === '' ? {} : { body }),
     ...(contentType === null ? {} : { contentType }),
-    // The client should not retry, because the protocol would refuse the same message again.
+    // The client should not retry, because the same message would be refused again.
     headers: response.ok ? sessionHeader(parsedBody) : { 'x-should-retry': 'false' },
   };
 }
@@ -263,7 +263,7 @@ type Check = (input: unknown) => Issue[];
 
 const CHECKS = Object.fromEntries(
   Object.entries(BROWSER_TOOLS).map(([name, { input }]: [string, { input: TSchema }]) => [name, validatorOf(input)]),
-) as Readonly<Record<BrowserToolName, Check>>; // TypeScript widens the keys
+) as Readonly<Record<BrowserToolName, Check>>; // TypeScript widens the keys to `string`
 
 const checkResult: Check = validatorOf(RESULT_TOOL.input);
 

@@ -61,7 +61,7 @@ const ALIASES: Readonly<Record<Alias, object | undefined>> = {
   viewport: VIEWPORT_DEFAULT,
   context: CONTEXT_DEFAULT,
 };
-const ALIAS_NAMES = Object.keys(ALIASES) as readonly Alias[]; // TypeScript widens the keys
+const ALIAS_NAMES = Object.keys(ALIASES) as readonly Alias[]; // TypeScript widens the keys to `string`
 
 function mergeAliases(body: CreateSession): BrowserSettings {
   const nestedSettings = body.browserSettings ?? {};

@@ -1,4 +1,4 @@
-// Refuses the methods that a path does not support with 405, and names those that it supports.
+// Responds with 405 to methods that a path does not support, and names the methods that it supports.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 

@@ -26,7 +26,7 @@ test('ignores unknown fields that are neither similar to a protecting field nor 
   assert.deepEqual(refusedFields(unknown, protectingFields, knownPaths), []);
 });
 
-test('suggests the parent of protecting fields for an unknown field that resembles it', () => {
+test('refuses an unknown field that resembles the parent of protecting fields, and suggests the parent', () => {
   assert.deepEqual(refusedFields(['browserSetings'], protectingFields, knownPaths), [
     { path: 'browserSetings', suggestion: 'browserSettings' },
   ]);

@@ -50,7 +50,8 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
       socket.off('drain', noteBytes);
       bytesWatch.close();
     });
-    socket.setTimeout(silenceMs); // On expiry, Node destroys the socket. After the response, it sets its own timeout.
+    // On expiry, Node destroys the socket. After the response, Node sets a timeout of its own.
+    socket.setTimeout(silenceMs);
     done();
     noteBytes();
   });

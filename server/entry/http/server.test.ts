@@ -107,7 +107,7 @@ const SESSIONS: Sessions = {
   usage: async () => ({ browserMinutes: 4.5, proxyBytes: 0 }),
 };
 
-/** Sessions that add the request of each create to a list. */
+/** A stub of `Sessions` that adds the request of each create to `requests`. */
 const recordingCreates = (requests: SessionRequest[]): Sessions => ({
   ...SESSIONS,
   create: async (_, request) => {
@@ -747,7 +747,7 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
     });
   });
 
-test('Stagehand can start and end a session, and other fields of its requests are ignored', async () => {
+test('Stagehand can start and end a session, and the fields that only Stagehand uses are ignored', async () => {
   const requests: SessionRequest[] = [];
   const stagehandServer = await serve({ sessions: recordingCreates(requests) });
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };

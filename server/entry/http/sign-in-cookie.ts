@@ -1,6 +1,5 @@
 // The cookie of a signed-in person: its name and attributes, and which requests may use it. Other sites can make a
-// browser send requests with the cookie, so a request that changes something must come from a page of this service
-// (platform contract 5.4).
+// browser send requests with the cookie, so a request that changes something must come from a page of this service.
 import type { IncomingHttpHeaders } from 'node:http';
 import { fault } from '../../domain/faults.ts';
 import { isLoopback } from '../../kit/loopback.ts';

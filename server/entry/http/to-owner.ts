@@ -195,8 +195,9 @@ function regionOf(id: OperationId, { body }: FastifyRequest): string | undefined
 }
 
 /**
- * Answers an MCP message. The host of a session or call answers messages about it, because the references in a snapshot
- * are valid only there. Messages that open a browser are placed like creates. This host answers all others.
+ * Answers an MCP message. A message about a session or a call is answered by the host of that session or call, because
+ * the references in a snapshot are valid only on that host. Messages that open a browser are placed like creates. This
+ * host answers all other messages.
  */
 export async function routeMcpCall<T>(
   request: FastifyRequest,
@@ -222,8 +223,9 @@ export async function routeMcpCall<T>(
 }
 
 /**
- * Places an MCP call on a host. If no host admits the call, the client gets a tool result with the reason. A host that
- * passed the call on gets the same result, and asks another host.
+ * Places an MCP call on a host. If no host admits the call, the client gets a tool result with the reason. If another
+ * host passed the call on to this one and this host does not admit the call, the other host gets such a result and
+ * tries the next host.
  */
 async function placeMcpCall<T>(
   request: FastifyRequest,

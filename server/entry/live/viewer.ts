@@ -1,5 +1,6 @@
 // One viewer: the socket, the watched page, and the input while the viewer has control. At most one frame is in flight
-// to a viewer, and only the newest one waits, so that a slow viewer skips frames and delays nobody else.
+// to a viewer, and only the newest frame waits to be sent, so that a slow viewer skips frames and does not delay other
+// viewers.
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type {

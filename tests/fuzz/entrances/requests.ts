@@ -80,7 +80,10 @@ function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostil
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
 
-/** Encodes text for a URL. Some texts stay unencoded, without characters that would end the request line. */
+/**
+ * Encodes text for a URL. At random, leaves the text unencoded, and only replaces characters that would end the request
+ * line.
+ */
 const encode = (text: string, hostile: HostileValues): string => {
   const shortText = text.slice(0, hostile.chance(5) ? 9_000 : 300);
   return hostile.chance(8) ? shortText.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(shortText.toWellFormed());

@@ -96,7 +96,10 @@ function callErrorOf(error: unknown, isSent: boolean): CallError {
   return new CallError(codeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 
-/** Maps the failure kinds of the egress engine for name servers and connections to the kinds used here. */
+/**
+ * Maps failures of the egress engine to the reasons of this file. Contains the failures of name resolution and of
+ * connecting.
+ */
 const UNSENT_ERROR_KINDS: Readonly<Record<string, CallErrorKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',

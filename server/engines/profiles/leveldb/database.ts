@@ -11,7 +11,7 @@ const SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
 /**
  * Limit for the size of all entries after decompression, including overwritten entries. A small compressed block may
- * expand to a lot.
+ * expand to many times its size.
  */
 const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;
 

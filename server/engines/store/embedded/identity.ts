@@ -5,7 +5,7 @@ import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 
 export interface PostgresIdentity {
-  /** The owner of the files that we create for PostgreSQL, as seen from this process. */
+  /** The owner of the files that Berth creates for PostgreSQL, as seen from this process. */
   readonly uid: number;
   readonly gid: number;
   /** The command that runs `command` as this identity. */

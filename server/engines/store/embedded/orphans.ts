@@ -6,7 +6,7 @@ import { isClusterProcess } from './postmaster-file.ts';
 
 /**
  * Ends the processes of the cluster. Call only in the process that may start a postmaster there, and only when no
- * postmaster is running. Nothing committed is lost: the next postmaster recovers from the log.
+ * postmaster is running. Nothing committed is lost: the next postmaster recovers from the write-ahead log.
  */
 export function endOrphans(cluster: string): number[] {
   const orphans = readdirSync('/proc')

@@ -119,8 +119,8 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
 }
 
 /**
- * Waits for two successful queries in a row: if its owner has just died, the postmaster may still respond once although
- * it is about to be stopped.
+ * Waits for two successful queries in a row. If the process that started the postmaster has just died, the postmaster
+ * may still respond once although it is about to be stopped.
  */
 async function waitUntilResponding(candidate: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let responses = 0; candidate.isRunning(); ) {

@@ -20,7 +20,7 @@ export function openServerLog(dataDir: string): { descriptor: number; close(): v
 }
 
 /**
- * If the log exceeds `maxBytes`, copies it to one older file and truncates it. Lines written between the copy and the
+ * If the log exceeds `maxBytes`, copies it to `postgres.log.1` and truncates it. Lines written between the copy and the
  * truncation are lost.
  */
 export async function rotateServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {

@@ -24,7 +24,7 @@ const SETTINGS = {
   listen_addresses: '',
   port: SOCKET_PORT,
   unix_socket_permissions: '0700',
-  // Small, because the machine's memory is for browsers.
+  // Apart from the number of connections, these values are small, because browsers need the memory of the machine.
   max_connections: CONNECTIONS_MAX,
   shared_buffers: '32MB',
   wal_buffers: '1MB',

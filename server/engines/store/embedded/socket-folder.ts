@@ -28,7 +28,7 @@ export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<s
   return folderInDataDir;
 }
 
-/** Removes our folder below the shared one if it is empty. Another process may still use it. */
+/** Removes a socket folder in /run or /tmp if it is empty. It is not empty while another process uses the socket. */
 export async function removeSocketFolder(folder: string): Promise<void> {
   if (dirname(folder) === FALLBACK_ROOT) await rmdir(folder).catch(() => {});
 }

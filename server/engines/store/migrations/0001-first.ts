@@ -105,7 +105,8 @@ const STATEMENTS = [
   'create index sessions_by_host on sessions (host_id, status)',
   'create index sessions_by_metadata on sessions using gin (user_metadata jsonb_path_ops)',
 
-  // The WHERE clauses of our statements check these conditions. The trigger protects against a statement that does not.
+  // The WHERE clauses of the server's statements check these conditions. The trigger protects against a statement that
+  // lacks the check.
   `create function sessions_guard() returns trigger language plpgsql as $$
   begin
     if old.status not in ('PENDING', 'RUNNING') and

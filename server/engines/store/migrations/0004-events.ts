@@ -21,10 +21,11 @@ const STATEMENTS = [
   'create index session_events_by_session on session_events (session_id, id)',
   `create index session_events_ended on session_events (at) where type = 'session.ended'`,
 
-  // Called by the statement that changes the session, so that both are committed together. It must not fail where the
-  // change itself would not fail. Details that are too long are therefore replaced by a marker. When a session has too
-  // many events, one event reports that, and further events are omitted. The end is always written. The lock is shared,
-  // so writers do not wait for each other. It is taken before the id and held until the commit.
+  // Called by the statement that changes the session, so that the change and the event are committed together. The
+  // function must not fail where the change itself would not fail. Details that are too long are therefore replaced by
+  // a marker. When a session has too many events, one event reports that, and further events are omitted, except the
+  // events of the session's end. The advisory lock is shared, so writers do not wait for each other. It is taken before
+  // the id is assigned, and held until the commit.
   `create function record_session_event(
     session uuid, application uuid, happened timestamptz, event text, actor text, actor_name text, facts jsonb,
     events_max integer, facts_bytes_max integer, lock_space integer

@@ -9,8 +9,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const CHECKSUM = 'text check (length(checksum) = 64)';
 
 const STATEMENTS = [
-  // A staged file of a host, which is to be stored under the key. The file is created before the row and removed after
-  // it, so that no row is without its file.
+  // A file that a host has staged, and that is to be stored under `key`. The file is created before the row and removed
+  // after it, so that no row is without its file.
   `create table outbox (
     id uuid primary key,
     application_id uuid not null references applications,

@@ -1,4 +1,4 @@
-// The token that issued a token, and the key that replaced a rotated key.
+// Records which token issued a token, and which key replaced a rotated key.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

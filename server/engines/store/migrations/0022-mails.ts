@@ -1,4 +1,4 @@
-// E-mails to be sent. Without a mail server, the operator reads them here.
+// E-mails to be sent. Without a mail server, they are kept for the operator to read.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

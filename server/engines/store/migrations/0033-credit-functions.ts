@@ -68,8 +68,8 @@ const STATEMENTS = [
   end $$`,
 
   // Settles the credit that is held for a session. The cost is calculated with the rates in the reservation, in the
-  // same way as in kit/metered-cost.ts. A session that was lost with the service is charged up to its last metering.
-  // Always returns true, so that it can be part of a condition.
+  // same way as in kit/metered-cost.ts. A session with the end reason `service_restart` is charged up to its last
+  // metering. Always returns true, so that it can be part of a condition.
   `create function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
   declare
     held credit_reservations;

@@ -9,7 +9,8 @@ const STATEMENTS = [
   `alter table session_events add constraint session_events_actor_kind_check
     check (actor_kind in ('agentKey', 'client', 'clock', 'operator', 'service', 'browser', 'viewer', 'account'))`,
   'create index session_events_without_session on session_events (at) where session_id is null',
-  // The statement or transaction that makes the change calls this function last, like record_session_event.
+  // Like record_session_event, this function is called last by the statement or transaction that makes the change that
+  // the event reports.
   `create function record_application_event(
     application uuid, happened timestamptz, event text, actor text, actor_name text, facts jsonb,
     facts_bytes_max integer, lock_space integer

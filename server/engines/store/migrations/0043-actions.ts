@@ -54,8 +54,9 @@ const STATEMENTS = [
   "create index actions_due on actions (execute_at) where state = 'approved' and execute_at is not null",
   'create index actions_content on actions (content_until) where content_until is not null',
   'create index actions_ended on actions (ended_at) where ended_at is not null',
-  // The WHERE clauses of our statements check these conditions. The trigger protects against a statement that does not.
-  // If an execution is withdrawn before it starts, the Action becomes `approved` again and can be executed later.
+  // The WHERE clauses of the server's statements check these conditions. The trigger protects against a statement that
+  // lacks the check. If an execution is withdrawn before it starts, the Action becomes `approved` again and can be
+  // executed later.
   `create function actions_guard() returns trigger language plpgsql as $$
   begin
     if (new.id, new.application_id, new.key_id, new.operation_id, new.operation_revision, new.operation_digest, new.effect,

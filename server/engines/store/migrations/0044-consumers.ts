@@ -158,8 +158,8 @@ const STATEMENTS = [
     updated_by_id uuid not null,
     primary key (consumer_id, key)
   )`,
-  // Which agent keys may read or write which keys of the memory. A row without `key_id` applies to all agent keys of
-  // the application.
+  // Which agent keys may read or write which entries of the consumer's memory. A row without `key_id` applies to all
+  // agent keys of the application.
   `create table consumer_consents (
     id uuid primary key,
     consumer_id uuid not null references consumers,

@@ -1,11 +1,14 @@
-// A session that was lost with its host is charged like a session that was lost with the service: up to its last
-// metering. It is not known how long its browser ran after that.
+// A session with the end reason `host_lost` is charged like a session with the end reason `service_restart`: up to its
+// last metering. It is not known how long its browser ran after that.
 import { type Kysely, sql } from 'kysely';
 
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const MEGABYTE = 1_000_000;
 
-/** The function of migration 0033, which now also treats the end reason `host_lost` in this way. */
+/**
+ * Replaces the function of migration 0033. Sessions with the end reason `host_lost` are now also charged only up to
+ * their last metering.
+ */
 const SETTLE_SESSION = `create or replace function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
 declare
   held credit_reservations;

@@ -17,7 +17,7 @@ export interface CertificateRows {
   /** Newest first. */
   list(application: ApplicationId): Promise<CertificateRow[]>;
   get(application: ApplicationId, id: CertificateId): Promise<CertificateRow | undefined>;
-  /** The certificates, as DER, of those uploads that exist. */
+  /** Returns the certificates of the uploads with these ids, DER-encoded. Uploads that do not exist are left out. */
   ders(
     application: ApplicationId,
     ids: readonly CertificateId[],

@@ -36,7 +36,7 @@ export interface CheckoutRows {
     application: ApplicationId,
     page: { readonly limit: number; readonly before?: CheckoutId },
   ): Promise<CheckoutRow[]>;
-  /** open -> status, unless the checkout has expired. Undefined if it was not open. */
+  /** open -> status. Undefined if the checkout was not open or has expired. */
   end(id: CheckoutId, status: 'credited' | 'cancelled', at: Date): Promise<CheckoutRow | undefined>;
   /** Ends open checkouts that have expired. Returns their number. */
   expire(now: Date, batch: number): Promise<number>;

@@ -175,7 +175,7 @@ export interface ConsumerTicketRow {
   readonly signInId?: ConsumerSignInId;
   readonly consumerId?: ConsumerId;
   readonly email?: string;
-  /** The password that is set for the consumer after the code has been entered. */
+  /** Hash of the password that is set for the consumer after the code has been entered. */
   readonly passwordHash?: string;
   readonly displayName?: string;
   readonly hash?: Buffer;

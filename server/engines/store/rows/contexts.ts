@@ -48,7 +48,7 @@ export interface VersionRow extends VersionFacts {
   readonly expiresAt?: Date;
 }
 
-/** An event to append to another session. */
+/** An event, and the session to which it is appended. */
 export interface AddressedEvent extends NamedEvent {
   readonly session: SessionId;
 }
@@ -79,8 +79,8 @@ export interface ContextRows {
   versions(application: ApplicationId, id: ContextId): Promise<VersionRow[]>;
   /**
    * Inserts a row before objects are stored under this id. If `keep` is not called in time, the objects are then
-   * removed. With `archiveOf`, the version shares the archive of that version, which is then not removed. False if the
-   * context or the archive does not exist.
+   * removed. With `archiveOf`, the new version shares the archive of the version with this id, so that the archive is
+   * not removed. False if the context or the archive does not exist.
    */
   reserve(
     application: ApplicationId,
@@ -88,8 +88,8 @@ export interface ContextRows {
     version: { id: VersionId; source: VersionSource; archiveOf?: VersionId; now: Date; until: Date },
   ): Promise<boolean>;
   /**
-   * Makes this the newest version. With `session`, the same transaction ends the session's use of the context.
-   * Undefined if the context no longer exists.
+   * Makes a reserved version the newest version. With `session`, the same transaction ends the session's use of the
+   * context. Undefined if the context no longer exists.
    */
   keep(
     application: ApplicationId,

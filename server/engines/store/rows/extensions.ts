@@ -23,7 +23,7 @@ export interface ExtensionRows {
   /** `limit`: the maximum number of extensions per application. */
   insert(row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'>;
   get(application: ApplicationId, id: ExtensionId): Promise<ExtensionRow | undefined>;
-  /** Returns those of the extensions that exist. Marks them and their files as used now. */
+  /** Returns the extensions with these ids that exist. Marks them and their files as used now. */
   use(application: ApplicationId, ids: readonly ExtensionId[], now: Date): Promise<ExtensionRow[]>;
   remove(application: ApplicationId, id: ExtensionId): Promise<boolean>;
   /** Deletes at most `batch` extensions that have not been used since this time. Returns their number. */

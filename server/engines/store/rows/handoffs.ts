@@ -53,7 +53,7 @@ export interface HandoffRow {
   readonly claimedAt?: Date;
   /**
    * When the person whose control began at `claimedAt` gave it back, if the hand-off stayed open. A time before
-   * `claimedAt` is ignored, because earlier versions do not clear the value when control is taken again.
+   * `claimedAt` is ignored, because earlier versions of Berth do not clear the value when control is taken again.
    */
   readonly controlUntil?: Date;
   readonly endedAt?: Date;

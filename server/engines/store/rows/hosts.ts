@@ -1,4 +1,4 @@
-// Server processes that run sessions, and the leases of those that share the database with others.
+// Server processes that run sessions, and the leases of the processes that share one database.
 import type { ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 
 export const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;

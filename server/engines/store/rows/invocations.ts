@@ -13,7 +13,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { CreditRates } from '../../../kit/metered-cost.ts';
 import type { Shortage } from './credits.ts';
 
-/** `accepted`: nothing has been started. `dispatched`: the effect may have begun. The others are final. */
+/** `accepted`: nothing has been started. `dispatched`: the effect may have begun. The other states are final. */
 export type InvocationState = 'accepted' | 'dispatched' | 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
 
 export interface InvocationRow {
@@ -77,8 +77,8 @@ export interface InvocationEnd {
   readonly error?: JsonObject;
   readonly meters: JsonObject;
   /**
-   * The micro-credits to capture, at most those that were held; the rest is released. Absent: the whole amount stays
-   * held.
+   * The micro-credits to capture, at most those that were held. Any remaining held credit is released. Absent: the
+   * whole amount stays held.
    */
   readonly captured?: number;
   /** When the input is removed. Absent: immediately. */

@@ -1,5 +1,6 @@
-// The queue of creates that are waiting for admission, across all hosts. The host whose caller is waiting refreshes the
-// row. A row that has not been refreshed for a few seconds is ignored, so that a lost host does not block the queue.
+// The queue of creates that are waiting for admission, across all hosts. Each row is refreshed by the host whose caller
+// is waiting. A row that has not been refreshed for a few seconds is ignored, so that a lost host does not block the
+// queue.
 import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
@@ -31,8 +32,8 @@ export interface LineRows {
     maxWaiting: number,
   ): Promise<QueuePosition | { readonly waiting: number }>;
   /**
-   * Refreshes the rows of creates that are still waiting. Rows that are missing are inserted, but only those of
-   * `idleCreates`. For `tryingCreates`, an attempt to place the session is running.
+   * Refreshes the rows of creates that are still waiting. Missing rows are inserted for `idleCreates` only. For
+   * `tryingCreates`, an attempt to place the session is running.
    */
   refresh(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;

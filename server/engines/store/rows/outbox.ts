@@ -25,7 +25,7 @@ export interface OutboxRows {
   remove(id: string): Promise<boolean>;
   /** The newest row with this key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
-  /** Returns those of the keys that have a row. */
+  /** Returns the given keys that have a row. */
   waitingKeys(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
   /** Removes the rows with these keys, so that their files are not stored. */
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;

@@ -56,7 +56,10 @@ export interface StoredCredentialRows {
   get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion | undefined>;
   /** Ordered by id. */
   list(application: ApplicationId): Promise<StoredCredentialWithVersion[]>;
-  /** Returns the next version number for a credential with this id. It has never been used before. */
+  /**
+   * Returns the next version number for a credential with this id. No earlier version, not even of a deleted
+   * credential, has this number.
+   */
   nextVersion(application: ApplicationId, id: string): Promise<number>;
   /**
    * Inserts a credential, or revives a deleted one. Undefined if the credential exists and is not deleted, or if

@@ -3,7 +3,7 @@ import type { SessionId } from '../../../kit/ids.ts';
 
 export interface SessionUsageRow {
   readonly sessionId: SessionId;
-  /** Absent if the kernel does not count it. */
+  /** Processor time. Absent if the kernel does not count it. */
   readonly cpuMs?: number;
   readonly peakMemoryBytes?: number;
   readonly bytesReceived: number;

@@ -130,7 +130,10 @@ const updateAction = (db: Db, application: ApplicationId, id: ActionId) =>
 const cancellation = (why: string, now: Date) =>
   ({ state: 'cancelled', why, endedAt: now, sealedContent: null }) as const;
 
-/** Inserts an Action. The application is locked, so that concurrent inserts see and count each other. */
+/**
+ * Inserts an Action. The application is locked, so that concurrent inserts cannot insert similar Actions or exceed a
+ * limit.
+ */
 async function insert(
   trx: Db,
   row: ActionRow,

@@ -1,5 +1,5 @@
 // Checkouts. The status changes from `open` only once. The account's balance is locked before the checkout, as in all
-// other statements.
+// other statements that lock both.
 import type { Selectable } from 'kysely';
 import { type Db, inTransaction } from '../database.ts';
 import type { CheckoutRow, CheckoutRows } from '../rows/checkouts.ts';

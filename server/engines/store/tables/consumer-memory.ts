@@ -98,7 +98,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     ).map(withoutNulls),
 
   revokeConsent: async (consumer, id, now) => {
-    // Waits for writes that are in progress under the consent.
+    // Waits for writes in progress that rely on the consent. They lock the same row.
     await db.selectFrom('consumers').select('id').where('id', '=', consumer).forNoKeyUpdate().execute();
     const update = db
       .updateTable('consumerConsents')

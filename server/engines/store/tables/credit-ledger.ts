@@ -63,7 +63,8 @@ export async function lockHeld(
   const query = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
   const balanceQuery = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', query.select('accountId'));
   const balance = await balanceQuery.forUpdate().executeTakeFirst();
-  // A separate statement, because only a new statement sees changes that were committed while the first one waited.
+  // A separate statement, because only a new statement sees changes that were committed while the first statement
+  // waited for the lock.
   const row = balance && (await query.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }

@@ -20,7 +20,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
   complete: async (row, outboxRow, actor, assertRoom) => {
     const { applicationId, sessionId, id: downloadId, filename, mimeType, size, checksum, createdAt, finishedAt } = row;
     const isCompleted = await db.transaction().execute(async trx => {
-      await lockApplication(trx, applicationId); // so that concurrent downloads count each other
+      await lockApplication(trx, applicationId); // so that concurrent downloads cannot exceed a limit together
       assertRoom(await usedBytes(trx, applicationId, sessionId));
       await begin(trx, { ...row, state: 'running' });
       const completedRows = await trx

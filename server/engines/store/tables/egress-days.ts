@@ -1,5 +1,5 @@
-// The bytes that sessions moved over the network, by application and UTC day. Rows are locked in the order of
-// application ids, so that two processes that add at the same time do not deadlock.
+// The bytes that sessions sent and received over the network, by application and UTC day. Rows are locked in the order
+// of application ids, so that two processes that add bytes at the same time do not deadlock.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';

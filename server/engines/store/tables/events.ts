@@ -147,8 +147,8 @@ async function lastAssignedId(db: Db): Promise<number> {
 }
 
 /**
- * Waits for the other writers. This is a separate statement, because only the next statement sees the changes that were
- * committed during the wait.
+ * Waits for the writers that hold the lock of the application. This is a separate statement, because only the next
+ * statement sees the changes that were committed during the wait.
  */
 async function waitForOtherWriters(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);

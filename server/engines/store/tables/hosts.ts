@@ -66,7 +66,7 @@ export const hosts = (db: Db): Hosts => ({
 
   markRestarting: async (id, endedAt, leaseMs) => {
     const update = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
-    // Does not change the row if the next process has already joined.
+    // Does not change the row if the process that replaces the ended one has already joined.
     const formerRowUpdate = update.where('id', '=', id).where('startedAt', '<', endedAt);
     await formerRowUpdate.where('state', 'in', ['up', 'away']).execute();
     await announceHosts(db);
@@ -159,7 +159,10 @@ async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
   return (await update.returning('id').execute()).length > 0;
 }
 
-/** Makes other hosts read the rows again at once. They also read the rows every few seconds. */
+/**
+ * Makes the hosts read the rows of all hosts again at once. Without this notification, they read the rows every few
+ * seconds.
+ */
 const announceHosts = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
 
 async function hostsWithLease(db: Db): Promise<LivingHost[]> {

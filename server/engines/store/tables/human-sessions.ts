@@ -72,8 +72,8 @@ export const humanSessions = (db: Db): HumanSessions => ({
 });
 
 /**
- * The maximum number of listed sessions, which is more than a person needs. Sessions beyond this number are still
- * valid, and can be ended together with all others.
+ * The maximum number of listed human sessions, which is more than a person needs. Human sessions beyond this number are
+ * still valid, and end too when the person ends all other human sessions.
  */
 const LISTED_MAX = 200;
 

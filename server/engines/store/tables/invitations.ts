@@ -1,4 +1,5 @@
-// Invitations to applications. Creating or accepting one locks the application, as changes to its members do.
+// Invitations to applications. Creating or accepting an invitation locks the application, as do changes to the members
+// of the application.
 import { sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

@@ -197,7 +197,10 @@ async function holdCredit(
   return outcome === 'held' ? outcome : { short: outcome };
 }
 
-/** Ends an invocation with one statement. The balance is locked before the row, as in all other statements. */
+/**
+ * Ends an invocation with one statement. The balance is locked before the row of the invocation, as in all other
+ * statements that lock both.
+ */
 async function endInvocation(
   db: Db,
   id: InvocationRow['id'],

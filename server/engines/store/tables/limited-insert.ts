@@ -1,4 +1,4 @@
-// Inserts with a limit per owner. The owner is locked, so that concurrent inserts count each other.
+// Inserts with a limit per owner. The owner is locked, so that concurrent inserts cannot exceed the limit together.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

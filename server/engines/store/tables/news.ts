@@ -1,5 +1,5 @@
-// Events about changes to something other than the session's own row. They are written in the transaction of that
-// change, even after the session has ended.
+// Events of a session that report changes to other rows than the session's own. Each event is written in the
+// transaction of the change, even after the session has ended.
 import { sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

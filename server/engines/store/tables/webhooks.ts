@@ -88,7 +88,7 @@ export const webhooks = (db: Db): WebhookRows => ({
   listBehind: async batch => {
     const hasMore = sql<boolean>`exists (select from session_events
       where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
-    // In random order, so that webhooks that make no progress do not block the others.
+    // In random order, so that webhooks that make no progress do not block other webhooks.
     const query = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
     return (await query.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
   },
@@ -195,7 +195,7 @@ const isReserved = (table: string, reservedMs: number) =>
 
 async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined> {
   // This is a separate statement, because only the next statement sees a reservation that another process made while
-  // this one waited.
+  // this statement waited for the lock.
   const query = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
   if ((await query.forNoKeyUpdate().execute()).length === 0) return undefined;
   const reservedDeliveries = trx
