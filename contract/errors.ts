@@ -499,7 +499,7 @@ export const ERRORS = {
     retry: 'no',
     summary:
       'The credential that the operation uses is missing, has expired, or may not be sent to its host. Nothing was started.',
-    whatToDo: 'Ask a developer of the application to update the credential.',
+    whatToDo: 'Ask a developer of the application to correct the credential, or the operation that names it.',
   },
   upgrade_required: {
     status: 426,
@@ -608,7 +608,7 @@ export const ERRORS = {
     status: 503,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The installation has too much queued work of this kind. The request had no effect.',
+    summary: 'Too much work of this kind is already queued. The request had no effect.',
     whatToDo: 'Send the request again in a few seconds.',
   },
   storage_unreachable: {

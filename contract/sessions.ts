@@ -136,7 +136,7 @@ export const Session = Type.Object(
     keyId: Type.Optional(Uuid('The agent key that created the session. Absent if the key was deleted.')),
     browserSettings: Type.Optional(
       AnyObject(
-        'The browser settings that are in effect, with defaults: those of create except `context`, `networkPolicy`, `allowedDomains` and extensions. Returned by read only.',
+        'The browser settings that are in effect, with defaults. `allowedDomains`, `networkPolicy`, `context` and `extensionIds` are present only if they were set. Returned by read only.',
       ),
     ),
     uploads: Type.Optional(
@@ -287,7 +287,7 @@ const Geolocation = Type.Object(
     latitude: Type.Number({ minimum: -90, maximum: 90, description: 'Latitude in degrees.' }),
     longitude: Type.Number({ minimum: -180, maximum: 180, description: 'Longitude in degrees.' }),
     accuracy: Type.Optional(
-      Type.Number({ minimum: 0, maximum: 100_000, default: 0, description: 'Accuracy in metres.' }),
+      Type.Number({ minimum: 0, maximum: 100_000, default: 1, description: 'Accuracy in meters.' }),
     ),
   },
   { description: 'Position that pages see. Every page may read it without a permission prompt.' },
@@ -465,7 +465,7 @@ export const CreateSession = Type.Object(
   },
   {
     description:
-      'All fields are optional, and the body may be omitted. `recordSession`, `logSession`, `allowedDomains`, `viewport`, `context`, `extensionId` and `extensionIds` mean the same here and in `browserSettings`. Different values in both places are refused with `conflicting_fields`.',
+      'All fields are optional, and the body may be omitted. `recordSession`, `logSession`, `allowedDomains`, `viewport`, `context`, `extensionId` and `extensionIds` mean the same here and in `browserSettings`. Extensions of both places are loaded. For the other fields, different values in both places are refused with `conflicting_fields`.',
   },
 );
 export type CreateSession = Static<typeof CreateSession>;

@@ -4,7 +4,7 @@ import { paginate } from './paginate.ts';
 
 const plainResponse = new Response();
 
-test('paginate follows the next-page header if the list is an array', async () => {
+test('paginate follows the x-next-before header if the list is an array', async () => {
   const askedCursors: Array<string | undefined> = [];
   const items = paginate(before => {
     askedCursors.push(before);

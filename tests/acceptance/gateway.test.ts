@@ -182,6 +182,7 @@ test('the gateway refuses Target.attachToTarget without flatten', async () => {
   const targetId: string = Object(targetInfos)[0].targetId;
   await assertRefused('Target.attachToTarget', { targetId });
   await assertRefused('Target.attachToTarget', { targetId, flatten: false });
+  await assertRefused('Target.attachToTarget', { targetId, autoAttach: false });
   await assertRefused('Target.attachToTarget', { targetId }, page);
 });
 
@@ -239,7 +240,7 @@ async function clickDownload(): Promise<CdpMessage> {
   return done;
 }
 
-test('a client can deny downloads', async () => {
+test('if a client denies downloads, a download is cancelled and no file is saved', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
   await visit(`${pages.a}/download-page`);
   const cancelEvent = client.next(
@@ -334,7 +335,7 @@ test('only files of the session can be attached to a file input or dropped on a 
 
 // ---- connecting ----------------------------------------------------------------------------------------------------------
 
-test('the discovery endpoint responds like a browser, with and without a trailing slash', async () => {
+test('/json/version of a session responds like a browser, with and without a trailing slash', async () => {
   for (const path of ['/json/version', '/json/version/']) {
     const { pathname, search } = new URL(session.connectUrl);
     const { status, body } = await server.api<Record<string, string>>('GET', `${pathname}${path}${search}`, {
@@ -370,7 +371,7 @@ for (const [what, change, status, code] of [
 
 // ---- several clients ------------------------------------------------------------------------------------------------
 
-test('the overrides of a client are in effect again after another client that had set the same overrides disconnected', async () => {
+test('the overrides of a client are in effect again after another client that had set other values has disconnected', async () => {
   const sized = (width: number) => ({ width, height: 400, deviceScaleFactor: 1, mobile: false });
   const read = (): Promise<unknown> => client.evaluate("`${innerWidth} ${matchMedia('print').matches}`", page);
   await client.send('Emulation.setDeviceMetricsOverride', sized(640), page);

@@ -75,6 +75,16 @@ for (const [method, path, allow] of [
     assert.equal(body.code, 'method_not_allowed');
   });
 
+test('a request line with a fragment is answered as without it', async () => {
+  const path = '/v1/applications/a#b/webhooks/c';
+  const outgoing = request(server.url, { method: 'DELETE', path, agent: false });
+  outgoing.end();
+  const [response]: IncomingMessage[] = await once(outgoing, 'response');
+  assert.equal(response?.statusCode, 405);
+  const { code, message }: ErrorBody = JSON.parse(await text(response));
+  assert.deepEqual([code, /GET/.test(message)], ['method_not_allowed', true]);
+});
+
 test('the server ignores an unknown value in the Expect header', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
@@ -174,7 +184,7 @@ test('the error for an oversized body states the limit and gives advice', async 
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
 
-test('unknown fields in a new context or an import cause a warning, or are refused if the caller asks for strict handling', async () => {
+test('unknown fields in a new context or in imported storage state cause a warning, or are refused if the caller asks for strict handling', async () => {
   const createResponse = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
   assert.equal(createResponse.status, 201);
   assert.deepEqual(
@@ -324,7 +334,7 @@ test('If-Match: * matches any revision', async () => {
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
 
-test('a retried delete of an official client returns the same response as the first, and any other delete 404', async () => {
+test('a delete that an official client retries returns the same response as the first delete, and any other repeated delete returns 404', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
   const authority = await uploadRequest('ca.pem', makeAuthority('Short').pem);
@@ -461,7 +471,7 @@ const CONSUMER_SIGN_IN_PATHS = OPERATIONS.map(({ path }) => path)
   .sort()
   .filter(path => /^\/v1\/consumer\/.*\/(session\.(start|exchange|refresh)|hosted\.\w+)$/.test(path));
 
-test('in the API description, all operations except the listed ones require a credential', () => {
+test('in the API description, all operations except those that this test lists require a credential', () => {
   assert.ok(CONSUMER_SIGN_IN_PATHS.length > 5);
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
@@ -732,5 +742,5 @@ test('the server log has a line at the start and end of a create and a release, 
     assert.ok(!logText.includes(secret), 'a secret in the log');
 });
 
-test('after the tests of this file, only the session of the other application is left', async () =>
+test('ended sessions leave no process, file or unfinished database row behind while a session of another application is running', async () =>
   server.waitUntilSettled([(await otherApplication()).sessionId]));

@@ -194,7 +194,7 @@ const APART_ENTRIES = [
   { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
 ];
 
-test('entries have the documented format and a time within the session', () => {
+test('log entries have the documented format and a time within the session', () => {
   for (const entry of log) {
     assert.equal(entry.sessionId, worldVisit.session.id);
     assert.ok(Number.isInteger(entry.pageId));
@@ -229,7 +229,7 @@ test('the log can be filtered by kind and read in list pages', async () => {
   assert.deepEqual((await requestLog(id, `?after=${cursor}`)).body, []);
 });
 
-test('the entries of a page or of a period can be listed', async () => {
+test('the log entries of a page or of a period can be listed', async () => {
   const { id } = worldVisit.session;
   const all = await listEntries(id);
   const popupEntries = await listEntries(id, '?pageId=1');
@@ -248,6 +248,20 @@ test('the entries of a page or of a period can be listed', async () => {
   assert.deepEqual(await listEntries(id, `?from=${from}&to=${to}`), all.filter(isAtLoad));
   assert.ok((await listEntries(id, `?from=${from}&to=${to}&type=page&pageId=1`)).some(isPopup));
   assert.deepEqual(await listEntries(id, `?to=${worldVisit.session.createdAt}`), []);
+});
+
+test('a command that is not answered before the session ends is in the log, without a response', async () => {
+  const { session, client, page } = await visitInSession('/next');
+  const url = `${pages.url}/slow`;
+  void client.ask('Page.navigate', { url }, page).catch(() => {});
+  await waitForEntry(session.id, 'the request', entry => Object(paramsOf(entry).request).url === url);
+  await server.release(session.id);
+  const commands = await listEntries(session.id, '?type=command&pageId=0');
+  const navigations = commands.filter(entry => entry.method === 'Page.navigate' && paramsOf(entry).url === url);
+  assert.deepEqual(
+    navigations.map(({ response }) => response),
+    [undefined],
+  );
 });
 
 test('the log contains commands of clients and their results, without typed text', async () => {
@@ -293,7 +307,7 @@ test("the log contains a navigation that the session's rules refused", async () 
   await server.release(session.id);
 });
 
-test('DevTools can import the HAR file of a running session', async () => {
+test('the HAR file of a running session is valid, and contains redirects, failed requests, responses from the cache and WebSockets', async () => {
   const { id } = worldVisit.session;
   const harResponse = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
   assert.match(String(harResponse.headers['content-type']), /^application\/har\+json/);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ErrorBody, Warning } from '../../contract/common.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
+import { createContext } from '../harness/contexts.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -73,7 +74,7 @@ test('creating a session with an empty JSON body succeeds', async () => {
   await server.release(body.id);
 });
 
-test('creating a session applies every supported field, and warns about fields without effect', async () => {
+test('creating a session accepts every supported field, and warns about fields without effect', async () => {
   const { status, body } = await create({
     projectId: server.applicationId,
     timeout: 90,
@@ -122,6 +123,24 @@ test('creating a session applies every supported field, and warns about fields w
   );
   for (const { message } of body.warnings ?? []) assert.ok(message.length > 10, message);
   await server.release(body.id);
+});
+
+test('reading a session returns the allowed domains, the network policy and the context that were set', async () => {
+  const { id: contextId } = await createContext(server);
+  const { id } = await server.createSession({
+    browserSettings: {
+      allowedDomains: ['Example.com', '*.example.org'],
+      networkPolicy: { default: 'deny', allow: ['example.com'], subresources: false },
+      context: { id: contextId, persist: true },
+    },
+  });
+  const { browserSettings = {} } = await server.read(id);
+  assert.deepEqual(browserSettings.allowedDomains, ['example.com', 'example.org']);
+  assert.deepEqual(browserSettings.networkPolicy, {
+    ...{ allow: ['example.com'], deny: [], default: 'deny', subresources: false },
+  });
+  assert.deepEqual(browserSettings.context, { id: contextId, persist: true, exclusive: false });
+  await server.release(id);
 });
 
 test('settings sent with their default values cause no warning', () =>

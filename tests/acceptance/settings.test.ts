@@ -99,7 +99,7 @@ const WORKER_SCRIPTS = {
 };
 
 for (const browserKind of ['a browser started for the session', 'a warm browser that waited with the same settings'])
-  test(`every setting applies in pages, popups, windows, frames and workers of ${browserKind}`, async () => {
+  test(`the settings of a session apply in the first page, a popup and workers of each kind in ${browserKind}`, async () => {
     await drive(SETTINGS, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
@@ -150,7 +150,34 @@ test('a page and its popup get the geolocation without a permission prompt', asy
   });
 });
 
-test("overrides of a client take effect for that client, and other clients keep the session's settings", async () => {
+test('a session that continues after a restart of the server keeps its geolocation, also in new pages and browser contexts', async () => {
+  const own = await startServer({ pages, env: { BERTH_WARM: '0' } });
+  const { connectUrl } = await own.createSession({ keepAlive: true, browserSettings: SETTINGS });
+  const read = (page: Page): Promise<unknown> =>
+    page.evaluate(
+      'new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done(coords.latitude), failed))',
+    );
+  const before = await chromium.connectOverCDP(connectUrl);
+  const [oldPage] = before.contexts()[0]?.pages() ?? [];
+  assert.ok(oldPage);
+  await oldPage.goto(`${pages.url}/`);
+  assert.equal(await read(oldPage), 52.5);
+  await own.kill('SIGKILL');
+  await own.start();
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const [samePage] = browser.contexts()[0]?.pages() ?? [];
+  assert.ok(samePage);
+  assert.equal(await read(samePage), 52.5, 'in the old page');
+  for (const context of [browser.contexts()[0], await browser.newContext()]) {
+    const page = await context?.newPage();
+    assert.ok(page);
+    await page.goto(`${pages.url}/`);
+    assert.equal(await read(page), 52.5, 'in a new page');
+  }
+  await browser.close();
+});
+
+test("overrides in a client's browser context take effect there, and the first page keeps the session's settings", async () => {
   await drive(SETTINGS, async (page, browser) => {
     const ownContext = await browser.newContext({
       timezoneId: 'America/New_York',

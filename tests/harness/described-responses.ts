@@ -72,7 +72,8 @@ export class ResponseValidator {
 
   /** Returns a description of the parts that do not match the document, or undefined if everything matches. */
   describeMismatch(seen: ObservedResponse): string | undefined {
-    const [requestPath = ''] = seen.url.split('?', 1);
+    // The server ignores a fragment, although a request line should not contain one.
+    const [requestPath = ''] = seen.url.split(/[?#]/, 1);
     const path = requestPath.startsWith(ALTERNATIVE_PREFIX)
       ? `/v1/${requestPath.slice(ALTERNATIVE_PREFIX.length)}`
       : requestPath;

@@ -12,7 +12,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionRequest } from '../sessions/api.ts';
+import type { SessionRequest, SessionView } from '../sessions/api.ts';
 import type { Attendance, Preparation, Remains } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { CheckResult, Watcher } from '../sessions/watchers.ts';
@@ -43,6 +43,7 @@ export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'ho
 interface StoredUse {
   readonly id: ContextId;
   readonly persist: boolean;
+  readonly exclusive: boolean;
 }
 
 type ContextRequest = NonNullable<SessionRequest['watcherSettings']['context']>;
@@ -110,6 +111,11 @@ export class ContextWatcher implements Watcher {
     await uses.markForSaving(row.id, clock.now());
   }
 
+  async describe(row: SessionRow): Promise<Partial<SessionView>> {
+    const use = storedUse(row);
+    return use ? { browserSettings: { context: { ...use } } } : {};
+  }
+
   ended(row: SessionRow): void {
     this.#parts.loader.forget(row.id);
     if (storedUse(row)?.persist) this.#parts.prompt();
@@ -166,8 +172,9 @@ export class ContextWatcher implements Watcher {
 
 /** Returns the data that `check` stored in the settings of the session. */
 function storedUse({ settings }: SessionRow): StoredUse | undefined {
-  const { id, persist } = (settings.context ?? {}) as JsonObject;
-  return typeof id === 'string' ? { id: id as ContextId, persist: persist === true } : undefined;
+  const { id, persist, exclusive } = (settings.context ?? {}) as JsonObject;
+  if (typeof id !== 'string') return undefined;
+  return { id: id as ContextId, persist: persist === true, exclusive: exclusive === true };
 }
 
 /** Whether the session ended without an error. The profile of a failed session is not saved. */

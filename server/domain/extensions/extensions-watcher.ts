@@ -44,6 +44,11 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
     return { storedSettings: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 
+  describe: async row => {
+    const ids = storedExtensions(row).map(({ id }) => id);
+    return ids.length > 0 ? { browserSettings: { extensionIds: ids } } : {};
+  },
+
   attend: async (liveSession, row, signal) => {
     const sessionExtensions = storedExtensions(row);
     for (const { id, checksum } of sessionExtensions)

@@ -59,6 +59,7 @@ export class CommandLog implements CommandTap {
   readonly methods = LOGGED_COMMANDS;
   readonly #parts: CommandLogParts;
   readonly #queue: Array<() => void> = [];
+  readonly #unansweredCommands = new Set<LoggedCommand>();
   #isScheduled = false;
   #tokens = COMMAND_BURST_MAX;
   #tokensUpdatedMs: number;
@@ -83,10 +84,19 @@ export class CommandLog implements CommandTap {
     };
     this.#defer(() => this.#readCommand(pendingCommand, isLogged));
     if (!isLogged) return undefined;
+    this.#unansweredCommands.add(pendingCommand);
     return response => {
       const answeredAt = clock.now().getTime();
       this.#defer(() => this.#logResponse(pendingCommand, response, answeredAt));
     };
+  }
+
+  /** Logs the commands that have not been answered, without a response. Call at the end of the session. */
+  logUnanswered(): void {
+    this.#runDeferred(this.#queue.length);
+    for (const { method, at, targetIds, loggedParams: params = {} } of this.#unansweredCommands)
+      this.#parts.log.add({ kind: 'command', method, at, ...this.#placeOf(targetIds), params });
+    this.#unansweredCommands.clear();
   }
 
   #readCommand(loggedCommand: LoggedCommand, isLogged: boolean): void {
@@ -102,20 +112,21 @@ export class CommandLog implements CommandTap {
     loggedCommand.message = undefined;
   }
 
-  #logResponse(
-    { method, targetIds, at, isSecret, loggedParams: keptParams }: LoggedCommand,
-    response: Buffer,
-    answeredAt: number,
-  ): void {
-    const { log, pageOf } = this.#parts;
+  #logResponse(loggedCommand: LoggedCommand, response: Buffer, answeredAt: number): void {
+    if (!this.#unansweredCommands.delete(loggedCommand)) return;
+    const { method, targetIds, at, isSecret, loggedParams: keptParams } = loggedCommand;
+    const { log } = this.#parts;
     const parsed = response.length > RESPONSE_BYTES_MAX ? undefined : parse(response);
     const result = parsed
       ? commandResult(method, isSecret, log.secrets.cleanAll(parsed))
       : { cut: true, bytes: response.length };
     const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(keptParams, 'targetId') ?? ''];
-    const page = targets.map(pageOf).find(number => number !== undefined);
-    const place = { ...(page === undefined ? {} : { page }) };
-    log.add({ kind: 'command', method, at, ...place, params: keptParams ?? {}, result, answeredAt });
+    log.add({ kind: 'command', method, at, ...this.#placeOf(targets), params: keptParams ?? {}, result, answeredAt });
+  }
+
+  #placeOf(targetIds: readonly string[]): Pick<LogEntry, 'page'> {
+    const page = targetIds.map(this.#parts.pageOf).find(number => number !== undefined);
+    return page === undefined ? {} : { page };
   }
 
   #rememberTyped({ method, targetIds }: LoggedCommand, params: UntrustedObject): void {

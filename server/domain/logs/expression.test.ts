@@ -20,7 +20,7 @@ for (const expression of [
   `return /'/.test(x) ? '${SECRET}' : 1`,
   `// ${SECRET}`,
 ])
-  test(`removes quoted text from ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
+  test(`removes quoted text and comments from ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
     assert.ok(!scanExpression(expression).redacted.includes(SECRET), scanExpression(expression).redacted));
 
 test('keeps the unquoted parts of an expression, except long numbers', () => {

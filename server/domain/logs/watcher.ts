@@ -48,13 +48,15 @@ async function listen(parts: LogWatcherParts, liveSession: ObservedSession, row:
   const pageOf = (targetId: string): number | undefined => recorder.pageOf(targetId);
   log.pageOf = pageOf;
   log.secrets = liveSession.secrets;
-  liveSession.tap = new CommandLog({ log, pageOf, clock: parts.clock });
+  const commandLog = new CommandLog({ log, pageOf, clock: parts.clock });
+  liveSession.tap = commandLog;
   await liveSession.browser.observe({ target: target => recorder.attach(target) });
   return {
     // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting
     // process detaches them.
     leave: () => {
       recorder.stop();
+      commandLog.logUnanswered();
       return parts.book.end(row.id);
     },
   };

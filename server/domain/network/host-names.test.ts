@@ -25,7 +25,7 @@ test('returns undefined for anything that is not a host name', () => {
     assert.equal(normalizeHostName(text), undefined, text);
 });
 
-test('hostNames removes duplicates from a list of host names, and reports each invalid entry', () => {
+test('normalizeHostNames removes duplicates from a list of host names, and reports each invalid entry', () => {
   assert.deepEqual(normalizeHostNames(['a.test', 'A.test.', '*.a.test'], 'allow'), ['a.test']);
   assert.throws(
     () => normalizeHostNames(['a.test', 'a/b', 'https://c'], 'allow'),

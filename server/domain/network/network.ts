@@ -169,7 +169,15 @@ export class Network implements Watcher {
 
   async describe(row: SessionRow): Promise<Partial<SessionView>> {
     const meter = this.#meters.get(row.id);
-    return meter ? { proxyBytes: meter.traffic.proxyBytes } : {};
+    const { hosts, documents, domains } = storedNetwork(row);
+    const rules = hosts ?? documents;
+    return {
+      ...(meter ? { proxyBytes: meter.traffic.proxyBytes } : {}),
+      browserSettings: {
+        ...(domains ? { allowedDomains: [...domains] } : {}),
+        ...(rules ? { networkPolicy: { ...rules, subresources: hosts !== undefined } } : {}),
+      },
+    };
   }
 
   ended(row: SessionRow): void {
@@ -200,7 +208,7 @@ export class Network implements Watcher {
     );
     for (const { by, trouble } of troubles)
       if (trouble)
-        throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used. ${trouble.words}`, {
+        throw fault('proxy_unreachable', `The proxy in ${by.name} cannot be used. ${trouble.words}`, {
           advice: 'Check the address, user name and password of the proxy. No browser was started.',
           details: { path: by.name, reason: trouble.trouble },
         });
@@ -266,6 +274,6 @@ const toJson = (value: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(v
 
 const featureUnavailable = (field: string, why: string): Error =>
   fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {
-    advice: 'Omit it. The session was not created.',
+    advice: 'Omit the setting. The session was not created.',
     details: { field },
   });

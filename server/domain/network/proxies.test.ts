@@ -16,7 +16,7 @@ const read = (asked: RequestedProxies, given = pools): Routes =>
       patterns.map(pattern => (pattern?.startsWith('(?=') ? 'look-ahead is not supported' : undefined)),
   });
 
-test('returns no routes for false, and a single route through the pool with its time zone for true', () => {
+test('returns no routes for proxies: false, and a single route through the pool, with the time zone of the pool, for proxies: true', () => {
   assert.deepEqual(read(false), { routes: [], timeZone: undefined });
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });

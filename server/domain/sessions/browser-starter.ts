@@ -61,7 +61,10 @@ export class BrowserStarter {
       const box = await browserHost.slots.adopt(boxId, record, deadlineSignal);
       if (!box) return undefined;
       const adoptedBrowser = await equipAdopted(browserHost, box, deadlineSignal);
-      return this.#closeOnFailure(adoptedBrowser, () => this.#createLiveSession(row, adoptedBrowser, deadlineSignal));
+      return this.#closeOnFailure(adoptedBrowser, async () => {
+        await adoptedBrowser.browser.reapplySettings(claimSettings(row.settings));
+        return this.#createLiveSession(row, adoptedBrowser, deadlineSignal);
+      });
     });
   }
 

@@ -71,12 +71,13 @@ export class SessionService implements Sessions {
   async read(caller: AgentCaller, id: string): Promise<SessionView> {
     const row = await this.#row(caller, id);
     const view = viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
+    const { browserSettings, ...description } = await this.#parts.watchers.describe(row);
     return {
       ...view,
-      browserSettings: effectiveSettings(row.settings),
+      browserSettings: { ...effectiveSettings(row.settings), ...browserSettings },
       uploads: [],
       warnings: warningsOf(row),
-      ...(await this.#parts.watchers.describe(row)),
+      ...description,
     };
   }
 

@@ -150,7 +150,8 @@ export class Watchers {
 
   async describe(row: SessionRow): Promise<Partial<SessionView>> {
     const parts = await Promise.all(this.#list.map(watcher => watcher.describe?.(row)));
-    return Object.assign({}, ...parts);
+    const browserSettings = Object.assign({}, ...parts.map(part => part?.browserSettings));
+    return Object.assign({}, ...parts, { browserSettings });
   }
 }
 

@@ -192,6 +192,13 @@ export class Browser implements Closeable {
     if (geolocation) await this.#control.setGeolocation(geolocation);
   }
 
+  /** Applies the settings again that ended with the channels of the process that started the browser. */
+  async reapplySettings({ geolocation }: SessionSettings): Promise<void> {
+    if (!geolocation) return;
+    await this.#control.setGeolocation(geolocation);
+    for (const contextId of await this.contextIds()) await this.#control.grantGeolocation(contextId);
+  }
+
   get uploadFolder(): string {
     return this.#pipes.uploadsInBox;
   }

@@ -15,4 +15,4 @@ for (const [wanted, known] of [
   ['xx-YY', 'en-US'],
   ['abcdefgh', 'en-US'],
 ] as const)
-  test(`reduces the locale ${wanted} to ${known}`, () => assert.equal(knownLocale(wanted), known));
+  test(`knownLocale converts the locale ${wanted} to ${known}`, () => assert.equal(knownLocale(wanted), known));

@@ -51,7 +51,7 @@ test('reads the id of a response, and returns undefined for an event', () => {
   assert.equal(responseId(bytes('{"i')), undefined);
 });
 
-test('recognizes events of the Target domain', () => {
+test('isTargetEvent returns true only for events of the Target domain', () => {
   assert.equal(isTargetEvent(bytes('{"method":"Target.targetCreated","params":{}}')), true);
   assert.equal(isTargetEvent(bytes('{"method":"Targets.x"}')), false);
   assert.equal(isTargetEvent(bytes('{"method":"Tar')), false);

@@ -19,7 +19,7 @@ function repeatedCommands(to: Channel, name?: string): unknown[] {
 const note = (to: Channel, method: string, params: object): void =>
   noteOverride(to, method, Buffer.from(JSON.stringify({ id: 7, method, params })));
 
-test('repeats the last command of each method with a new id, in the original order', () => {
+test('repeats only the last override command of each method, with new ids, in the order in which these commands were sent', () => {
   const page = channel('PAGE');
   note(page, 'Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' });
   note(page, 'Emulation.setEmulatedMedia', { media: 'screen' });

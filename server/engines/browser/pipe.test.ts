@@ -142,7 +142,9 @@ test('sends a message larger than the FIFO completely, in order with small messa
   assert.equal(all, `small\0${large}\0last\0`);
 });
 
-test('sends nothing after close', { timeout: TEST_TIMEOUT_MS }, async context => {
+test('sends nothing after close, not even a message that was already waiting', {
+  timeout: TEST_TIMEOUT_MS,
+}, async context => {
   const { pipe, read } = openFixture(context);
   pipe.send([Buffer.from('said before')]);
   await pipe.close();

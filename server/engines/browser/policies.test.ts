@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'berth-policies-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('lets the users of boxes read the policies, whatever the umask', async () => {
+test('processes in boxes can read the policies, whatever the umask', async () => {
   const before = process.umask(0o077);
   after(() => process.umask(before));
   const policyFolders = new PolicyFolders(folder, HOUR_MS, new ManualClock());

@@ -58,7 +58,7 @@ test('uses the host of the URL, not the Host header', () => {
   ]);
 });
 
-test('recognizes the framing of a body, and reports ambiguous framing', () => {
+test('the framing of a body is none, length or chunked, or unknown if it is ambiguous, and a POST without a body gets Content-Length: 0', () => {
   assert.equal(framingOf([]), 'none');
   assert.equal(framingOf(['Content-Length', '0']), 'none');
   assert.equal(framingOf(['content-length', '7']), 'length');

@@ -105,7 +105,7 @@ test('applies the rule of each IPv4 range from its first to its last address', (
     for (const address of samples(first, last)) assert.equal(check(address), rule, address);
 });
 
-test('checks the IPv4 address embedded in an IPv6 address', () => {
+test('applies the rule of an IPv4 address to the IPv6 addresses that embed it', () => {
   for (const [first, last, rule] of IPV4_RANGES)
     for (const address of samples(first, last)) {
       const six = ipv4ToHex(address);
@@ -126,7 +126,7 @@ test('checks the IPv4 address embedded in an IPv6 address', () => {
     }
 });
 
-test('checks the IPv4 address in all four positions of local NAT64', () => {
+test('in an allowed local NAT64 prefix, refuses a private IPv4 address at each of the four positions, and allows a public one', () => {
   const all = [open('64:ff9b:1::/48')];
   assert.equal(check('64:ff9b:1::a09:909', all), 'private');
   assert.equal(check('64:ff9b:1:a09:9:900::', all), 'private');
@@ -266,7 +266,7 @@ test('allows an address of this machine only with an entry for that address, and
   assert.equal(check('127.0.0.1', [open('0.0.0.0/0')], own), 'own_address');
   assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own), 'allowed');
   assert.equal(check('127.0.0.1', [open('127.0.0.0/30', 80)], own), 'allowed');
-  assert.equal(check('::1', [open('::/0')], own), 'own_address');
+  for (const entry of ['::/0', '::/8', '::/96']) assert.equal(check('::1', [open(entry)], own), 'own_address', entry);
   assert.equal(check('::1', [open('::1')], own), 'allowed');
 });
 

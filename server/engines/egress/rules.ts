@@ -176,9 +176,9 @@ function connectedAddress(address: Address): Address {
 
 /**
  * Whether the range covers this address and only addresses of this machine: it is a single address, or a range within
- * loopback.
+ * 127.0.0.0/8.
  */
 const matchesThisMachine = (entryRange: Range, address: Address, port: number): boolean =>
   (entryRange.prefixBits === address.bytes.length * 8 ||
-    (isLoopback(address) && entryRange.prefixBits >= LOOPBACK_4_BITS)) &&
+    (address.family === 4 && isLoopback(address) && entryRange.prefixBits >= LOOPBACK_4_BITS)) &&
   covers(entryRange, address, port);

@@ -94,7 +94,7 @@ test('finds a listener bound to a wildcard address or a host name at every addre
   }
 });
 
-test('reads the real interfaces of this machine', () => {
+test('treats the addresses of the real network interfaces as this machine, but no other addresses', () => {
   const machine = thisMachine({ listeners: [], clock });
   for (const entries of Object.values(networkInterfaces()))
     for (const { address } of entries ?? []) assert.equal(machine.has(addressOf(address), 1), true, address);

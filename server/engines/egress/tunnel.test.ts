@@ -79,7 +79,7 @@ test('delivers writes of every size in order and unchanged', async t => {
   assert.equal(sha(await readToEnd(browser)), sha(Buffer.concat(parts)));
 });
 
-test('delivers the same bytes to a reader that pauses and resumes', async t => {
+test('delivers all bytes unchanged to a reader that pauses and resumes', async t => {
   const bytes = randomBytes(24_000_000);
   const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
   join(ours, outsideSocket);

@@ -98,7 +98,7 @@ test('rewrites setAutoAttach to attach only to children of the page, without wai
   for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
 });
 
-test('responds directly to a command that clears an override that DevTools did not set', async () => {
+test('responds directly to clearing an override that DevTools did not set, and otherwise restores the overrides of other clients', async () => {
   const judge = createJudge();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };

@@ -38,12 +38,12 @@ test('a client receives messages of every length in order from one buffer of fra
   assert.deepEqual(await receiveMessages(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
 
-test('frameHead creates the header of a message that is written separately', async () => {
+test('frameHeader creates the header of a message that is written separately', async () => {
   const texts = LENGTHS.map(textOf);
   const parts = texts.flatMap(text => [frameHeader(Buffer.byteLength(text)), Buffer.from(text)]);
   assert.deepEqual(await receiveMessages(Buffer.concat(parts), texts.length), texts);
 });
 
-test('frameHead encodes a length of more than 32 bits in 64 bits', () => {
+test('frameHeader encodes a length of more than 32 bits in 64 bits', () => {
   assert.equal(frameHeader(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

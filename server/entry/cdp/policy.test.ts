@@ -178,7 +178,7 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
   );
 });
 
-test('removes changes from a Fetch.continueRequest that is sent to the browser during an unmasked hand-off with allowed origins', () => {
+test('removes changes from a browser-level Fetch.continueRequest, but not from one of a page, during an unmasked hand-off with allowed origins', () => {
   const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: false, expiresAt: new Date() };
   const change = { requestId: 'r', url: 'https://evil.example' };
   const judgeChange = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
@@ -237,7 +237,7 @@ test('refuses commands that read the body of any request after a masked hand-off
   }
 });
 
-test('prevents changes to requests and responses during a masked hand-off, and hides page titles from the agent', async () => {
+test('prevents changes to requests and responses during a masked hand-off, and hides titles, headers, request bodies and dialog texts from the agent', async () => {
   const control = {
     handoffId: 'h',
     wasRequested: true,

@@ -92,7 +92,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Network.loadNetworkResource': params => judgeNavigation(params, browser.downloadFolder),
     'Target.createTarget': params => judgeNewTarget(params, browser.downloadFolder),
     'Target.attachToTarget': requireFlatSession,
-    'Target.setAutoAttach': requireFlatSession,
+    'Target.setAutoAttach': params => (params.autoAttach === false ? PASS : requireFlatSession(params)),
     'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
     'Target.createBrowserContext': params => judgeNewContext(params, browser),
     'Tracing.start': params => traces.start(params),
@@ -284,7 +284,7 @@ const refuseIgnoringInput = (params: JsonObject): Verdict =>
     : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could not use the page.' };
 
 function requireFlatSession(params: JsonObject): Verdict {
-  if (params.flatten === true || params.autoAttach === false) return PASS;
+  if (params.flatten === true) return PASS;
   return {
     refuse: 'CDP sessions that are not flat are refused: they carry commands inside commands. Pass flatten: true.',
   };

@@ -102,7 +102,7 @@ for (const [code, name, browserSettings] of WARNED_SETTINGS)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('returns the settings that watchers check separately, and removes empty lists', () => {
+test('returns the settings for watchers apart from the other settings, and removes empty lists and duplicates', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, watcherSettings } = normalizeCreate(
     {
@@ -120,6 +120,23 @@ test('returns the settings that watchers check separately, and removes empty lis
     context: { id: ID },
   });
 });
+
+for (const [networkPolicy, count] of [
+  [{ allow: ['a.test'] }, 1],
+  [{ allow: ['a.test'], default: 'allow' }, 1],
+  [{ allow: ['a.test'], default: 'deny' }, 0],
+  [{ allow: ['b.a.test'], deny: ['a.test'] }, 0],
+  [{ allow: [] }, 0],
+] as const)
+  test(`number of warnings for the network policy ${JSON.stringify(networkPolicy)}: ${count}`, () => {
+    const { allow, ...rest } = networkPolicy;
+    const browserSettings = { networkPolicy: { ...rest, allow: [...allow] } } as NonNullable<
+      CreateSession['browserSettings']
+    >;
+    const { warnings } = normalizeCreate({ browserSettings }, NATIVE_CHOICES);
+    assert.equal(warnings.length, count);
+    if (count > 0) assert.match(warnings[0]?.message ?? '', /allow has no effect.*default to "deny"/);
+  });
 
 test('returns no warning for settings that take effect', () => {
   const browserSettings = {

@@ -177,7 +177,7 @@ const PACKAGES: Readonly<Record<Engine, string>> = {
 function chooseEngine(requested: Engine | undefined, engines: PlacementChoices['engines']): Engine {
   const engine = requested ?? engines[0];
   if (engines.includes(engine)) return engine;
-  throw fault('feature_unavailable', `The engine ${engine} is not installed on this machine.`, {
+  throw fault('feature_unavailable', `The engine ${engine} cannot be used on this machine.`, {
     advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` reports what is missing. The session was not created.`,
     details: { field: ENGINE_FIELD, setting: ENGINE_FIELD },
   });
@@ -211,12 +211,28 @@ const MESSAGES = {
   ignored: 'is accepted for compatibility and has no effect',
 };
 
-const warningsFor = (settings: BrowserSettings): Warning[] =>
-  settingsWithoutEffect(settings).map(({ name, code }) => ({
+const warningsFor = (settings: BrowserSettings): Warning[] => [
+  ...settingsWithoutEffect(settings).map(({ name, code }) => ({
     code,
     path: `browserSettings.${name}`,
     message: `${name} ${MESSAGES[code]}.`,
-  }));
+  })),
+  ...(isUnrestrictive(settings.networkPolicy) ? [ALLOW_WITHOUT_EFFECT] : []),
+];
+
+const ALLOW_WITHOUT_EFFECT: Warning = {
+  code: 'ignored',
+  path: 'browserSettings.networkPolicy.allow',
+  message:
+    'allow has no effect, because every host is allowed by default. Set networkPolicy.default to "deny" to restrict the session to these hosts.',
+};
+
+const isUnrestrictive = ({
+  allow = [],
+  deny = [],
+  ...policy
+}: NonNullable<BrowserSettings['networkPolicy']> = {}): boolean =>
+  allow.length > 0 && deny.length === 0 && policy.default !== 'deny';
 
 // ---- settings for the watchers -------------------------------------------------------------------------------------
 
