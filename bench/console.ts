@@ -29,7 +29,7 @@ const IDS = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 await ensureConsoleBuilt();
 const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, await claimFreePort());
 
-const WINDOW = { width: DESKTOP.width, height: DESKTOP.height };
+const VIEWPORT = { width: DESKTOP.width, height: DESKTOP.height };
 
 const FIRST_PAINT_SCRIPT = `new Promise(resolve => new PerformanceObserver(list => {
   const [first] = list.getEntriesByName('first-contentful-paint');
@@ -104,7 +104,7 @@ async function prepareDecisions(
 /** Measures a page in a new browser profile each time, signed in, without a cache. */
 async function measureFirstVisit(signedInContext: BrowserContext, address: string): Promise<Paint> {
   const browser = signedInContext.browser();
-  const context = await browser?.newContext({ storageState: await signedInContext.storageState(), viewport: WINDOW });
+  const context = await browser?.newContext({ storageState: await signedInContext.storageState(), viewport: VIEWPORT });
   if (!context) throw new Error('the browser has closed');
   try {
     return await measurePaint(await context.newPage(), address);
@@ -131,7 +131,7 @@ async function measure(): Promise<void> {
   await insertSessions(server, SESSIONS);
   const browser = await chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
   try {
-    const page = await browser.newPage({ viewport: WINDOW });
+    const page = await browser.newPage({ viewport: VIEWPORT });
     await page.goto(findConsoleLink(server));
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const app = `/a/${server.applicationId}`;

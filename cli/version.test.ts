@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { versionText } from './version.ts';
 
 for (const kind of ['relative', 'absolute'] as const)
-  test(`the version contains the commit of an additional work tree whose paths of Git folders are ${kind}`, t => {
+  test(`versionText returns the commit of a linked Git worktree if the paths in its .git and commondir files are ${kind}`, t => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-version-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const git = join(folder, 'git');

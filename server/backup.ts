@@ -143,9 +143,13 @@ async function copyAll(
 }
 
 const masterKeyReplaced = (): Fault =>
-  new Fault('backup_interrupted', 'The backup was not completed, because the master key was replaced during it.', {
-    advice: 'Take the backup again.',
-  });
+  new Fault(
+    'backup_interrupted',
+    'The backup was not completed, because the master key was replaced while the backup was running.',
+    {
+      advice: 'Take the backup again.',
+    },
+  );
 
 /**
  * Reads the secrets and the identity of the installation. `install-id` is not copied, because it identifies the

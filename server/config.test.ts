@@ -85,7 +85,7 @@ test('does not include secrets in an error', () => {
   assert.match(complaint, /^BERTH_SECRET is "\*\*\*"; expected at least 32 characters/);
 });
 
-test('refuses headers for the collector that are not percent-encoded, and does not show them', () => {
+test('refuses headers for the OpenTelemetry collector that are not percent-encoded, and does not show them', () => {
   const headers = (value: string) =>
     complaintsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_EXPORTER_OTLP_HEADERS: value });
   assert.deepEqual(headers('x-tenant=berth,authorization=Basic%20100%25'), []);

@@ -32,7 +32,7 @@ const OPERATOR_END = {
 const FORMER_PROCESS_END = {
   status: 'ERROR',
   reason: 'service_restart',
-  detail: 'BERTH_PROCESSES was lowered, so the process of the session was not started again',
+  detail: 'BERTH_PROCESSES was lowered, so the server process that ran the session was not started again',
 } as const;
 
 const NAMES_MAX = 1_000_000;

@@ -100,9 +100,9 @@ async function assertCompatible(config: Config, { version, database, files }: Ma
       advice: 'Nothing was restored. Restore the backup with that version.',
     });
   if (!(await findBinaries({ major: database.major })))
-    throw incompatibleBackup(
-      `Install PostgreSQL ${database.major} (Debian: apt install postgresql-${database.major}).`,
-    );
+    throw new Fault('backup_misfit', `The backup needs PostgreSQL ${database.major}, which was not found.`, {
+      advice: `Nothing was restored. Install it (Debian: apt install postgresql-${database.major}).`,
+    });
 }
 
 const incompatibleBackup = (advice: string): Fault =>

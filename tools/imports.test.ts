@@ -32,7 +32,7 @@ test('finds every form of import, with its line', () => {
   ]);
 });
 
-test('treats only erased imports as types', () => {
+test('treats an import as type-only if the whole statement is erased', () => {
   const text = [
     "import type { A } from './a.ts';",
     "export type { B } from './b.ts';",
@@ -56,14 +56,14 @@ test('does not treat words in comments, strings, templates and regular expressio
   assert.deepEqual(importLines(text), ['6 ./i.ts']);
 });
 
-test('treats code inside a template as code', () => {
+test('finds an import in the code inside a template', () => {
   assert.deepEqual(importLines("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
     '1 ./a.ts',
     '2 ./c.ts',
   ]);
 });
 
-test('preserves the length and the line breaks of the text', () => {
+test('removing comments and strings preserves the length and the line breaks of the text', () => {
   const text = "const a = 'b//c'; // d\nconst e = /['\"`]/; /* f\n g */ const h = `i${j}k`;\n";
   assert.equal(codeOnly(text), "const a = '    ';     \nconst e = /     /;     \n      const h = ` ${j} `;\n");
   assert.equal(withoutComments(text).length, text.length);

@@ -46,7 +46,7 @@ test('reports a package as missing if its version differs or its folder was remo
   assert.deepEqual(missingNpmPackages(root), ['a', '@scope/b']);
 });
 
-test('recognizes a Debian package by its files', () => {
+test('reports a Debian package as missing unless its commands or one of its files exist, or a setting replaces it', () => {
   const packages = [
     { name: 'coreutils', needs: 'x', commands: ['mkfifo', 'timeout'] },
     { name: 'nothing', needs: 'x', commands: ['mkfifo', 'no-such-command-anywhere'] },

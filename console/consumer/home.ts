@@ -69,7 +69,10 @@ function showTabs(): void {
 async function open(): Promise<void> {
   const config: ServiceConfig = await (await fetch(`/v1/config?application=${encodeURIComponent(appId)}`)).json();
   const { consumer } = config;
-  if (!consumer) throw new Error('Sign-in is not set up for this application. Ask its owner to set up sign-in.');
+  if (!consumer)
+    throw new Error(
+      'This application does not exist, or sign-in is not set up for it. Check the address, or ask the owner of the application.',
+    );
   const pageToShow = PAGES[page];
   if (!pageToShow) throw new Error('This page does not exist. Check its address.');
   document.title = `${pageToShow.tab ?? 'To decide'} · ${consumer.name}`;

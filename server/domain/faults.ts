@@ -24,11 +24,18 @@ export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
     details: { issues },
   });
 
-export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> =>
-  fault('session_not_running', `Session ${id} is not running (status ${status}).`, {
-    advice: 'An ended session cannot be resumed: create a new one.',
-    details: { status },
-  });
+/** `status` is the status of the session, or `ending`. A session whose status is still RUNNING is ending as well. */
+export function sessionNotRunning(id: string, status: string): Fault<ErrorCode> {
+  const details = { status };
+  if (status === 'PENDING')
+    return fault('session_not_running', `Session ${id} is not running yet (status PENDING).`, {
+      advice: 'Send the request again when the status is RUNNING.',
+      details,
+    });
+  const problem = status === 'RUNNING' || status === 'ending' ? 'is ending' : `is not running (status ${status})`;
+  const advice = 'An ended session cannot be resumed: create a new one.';
+  return fault('session_not_running', `Session ${id} ${problem}.`, { advice, details });
+}
 
 /**
  * Throws if a body names a project that is not the application of the key. Official clients send their project id in
@@ -89,15 +96,32 @@ export function diskFull({
 
 const mebibyteText = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 
-export const limitReached = (objectName: string, limit: number): Fault<ErrorCode> =>
+export const limitReached = (
+  objectName: string,
+  limit: number,
+  advice = 'Delete one that is no longer needed.',
+): Fault<ErrorCode> =>
   fault('limit_reached', `There are already ${limit} ${objectName}, which is the limit.`, {
-    advice: 'Remove one that is no longer needed.',
+    advice,
     details: { limit },
   });
+
+export const REVOKE_ADVICE = 'Revoke one that is no longer needed.';
 
 export const preconditionRequired = (): Fault<ErrorCode> =>
   fault('precondition_required', 'The header If-Match is missing.', {
     advice: 'Read the resource first, and send its ETag as If-Match.',
+  });
+
+export const malformedRevision = (revision: number): Fault<ErrorCode> =>
+  fault('precondition_failed', 'If-Match is not an ETag of this resource.', {
+    advice: 'Read the resource, and send its ETag exactly as it was returned, with the quotation marks.',
+    details: { revision },
+  });
+
+export const nothingToMatch = (): Fault<ErrorCode> =>
+  fault('precondition_failed', 'The resource does not exist, so If-Match cannot match.', {
+    advice: 'Omit If-Match to create it.',
   });
 
 export const preconditionFailed = (revision?: number): Fault<ErrorCode> =>

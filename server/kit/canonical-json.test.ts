@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalJson, digestOf, isInteroperable } from './canonical-json.ts';
 
-test('matches the examples in RFC 8785', () => {
+test('serializes the examples in RFC 8785 as the RFC requires', () => {
   // The examples in RFC 8785, sections 3.2.2 and 3.2.3 (the order of members).
   const example = {
     numbers: [Number('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001, -0],

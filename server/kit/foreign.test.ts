@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundedText, parseJson, requestUrl } from './foreign.ts';
 
-test('truncates text without splitting a surrogate pair', () => {
+test('truncates text to the maximum length, and replaces unpaired surrogates, even if the truncation split the pair', () => {
   assert.equal(boundedText('abc', 3), 'abc');
   assert.equal(boundedText('abcd', 3), 'abc');
   assert.equal(boundedText('a\ud800b', 9), 'a\ufffdb');

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-hostile-'));
 after(() => rmSync(folder, { recursive: true }));
 const OURS = { uid: undefined };
 
-describe('openHostile', () => {
+describe('openHostileFile', () => {
   mkdirSync(join(folder, 'box/downloads'), { recursive: true });
   const at = (name: string): string => join(folder, 'box/downloads', name);
   const open = (name: string, options: { uid: number | undefined } = OURS) =>

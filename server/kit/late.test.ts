@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lateFunction } from './late.ts';
 
-test('calls the bound function', () => {
+test('a late function calls the function that was bound to it, and returns the result', () => {
   const sum = lateFunction<[number, number], number>('sum');
   const { call } = sum;
   sum.bind((one, other) => one + other);

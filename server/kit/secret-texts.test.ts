@@ -33,7 +33,7 @@ test('removes the beginning of a secret from the end of a truncated text', () =>
   assert.equal(cleaned.length, 128 * 1024 - 7);
 });
 
-test('does not reveal the secrets when it is printed or serialized', () => {
+test('printing or serializing the collection of secrets does not reveal them', () => {
   const secrets = new SecretTexts();
   secrets.add(SECRET);
   for (const printed of [inspect({ secrets }), JSON.stringify({ secrets })])

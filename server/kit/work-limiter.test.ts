@@ -22,8 +22,8 @@ function begin(places: WorkLimiter, application: string, session: string, signal
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
-describe('Places', () => {
-  it('limits concurrent work, queues work above the limit, and skips owners at their limit', async () => {
+describe('WorkLimiter', () => {
+  it('work above the limit of its session waits until other work of the session ends, and does not delay work of other sessions', async () => {
     const places = new WorkLimiter(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();

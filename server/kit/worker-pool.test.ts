@@ -38,7 +38,7 @@ test('returns results, transfers buffers, and starts no thread before the first 
   assert.equal(pool.threadCount, 0);
 });
 
-test('a thread uses the cache of compiled code of its process, and gets no other environment variable', async () => {
+test('the only environment variable of a thread is the one for the cache of compiled code, and the thread uses the cache of its process', async () => {
   cacheCompiledCode(join(folder, 'compiled'));
   const pool = new WorkerPool();
   const environmentJob = createJob<number, unknown>(

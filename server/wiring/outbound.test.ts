@@ -31,7 +31,7 @@ test('refuses a certificate authority file that is missing or is not PEM, and na
   );
 });
 
-test('refuses an address of this machine, by the same rules as for sessions', async () => {
+test('refuses and allows addresses by the same rules as for sessions, including the addresses of this machine', async () => {
   const ownAddresses = Object.values(networkInterfaces()).flatMap(
     entries => entries?.map(({ address }) => address) ?? [],
   );

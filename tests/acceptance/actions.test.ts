@@ -62,7 +62,7 @@ test('an input is refused if other programs might compute another digest of it',
   }
 });
 
-test('a member approves the digest, and the agent executes the Action once', async () => {
+test('an agent can execute an Action only after a member has approved its digest, and only once', async () => {
   const metadata = { note: 'x'.repeat(800) };
   const input = { orderId: 'A-1' };
   const action = await agent.prepareSuccessfully('orders.cancel', { input, reason: 'The customer asked.', metadata });

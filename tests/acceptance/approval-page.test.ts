@@ -69,7 +69,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
   assert.equal(upstream.receivedRequests('/orders/A-1/').length, 1);
 });
 
-test('the page shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
+test('the approval page shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', {
     input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
     reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',

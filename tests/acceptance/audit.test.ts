@@ -64,7 +64,7 @@ test('the audit log records each change to an application and its keys, with the
   for (const hidden of [key.key, successor.key, token, 'secret name', 'other name']) assert.ok(!text.includes(hidden));
 });
 
-test('the audit log records changes to limits and commands of the operator', async () => {
+test('the audit log records commands of the operator and changes to limits', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
   const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const made: { id: string } = JSON.parse(stdout);
@@ -77,7 +77,7 @@ test('the audit log records changes to limits and commands of the operator', asy
   assert.deepEqual({ fields, before, after }, { fields: ['maxConcurrent'], before: [], after: ['maxConcurrent=3'] });
 });
 
-test('a key that is refused five times within a minute because of its address ranges is recorded once', async () => {
+test('if a key is refused five times within a minute because of its address ranges, the audit log records only one refusal', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });

@@ -173,7 +173,7 @@ test('a backup of a running service, restored into an empty folder, contains key
   assert.equal((await server.createSession()).status, 'RUNNING');
 });
 
-test('a backup can be made and restored without a running server, and a data folder that does not exist is refused', async () => {
+test('a backup can be made and restored without a running server, but not without an installation, over an existing file or into the data folder', async () => {
   await server.kill('SIGTERM');
   const archive = join(folder, 'stopped.zip');
   const { code, stderr } = await server.berth('backup', archive);

@@ -243,7 +243,7 @@ test('browser.steps stops at the first step that fails, and reports which step f
   );
 });
 
-test('browser.steps refuses steps with a missing field or a field that has no effect, and loads no page', async () => {
+test('browser.steps refuses invalid steps and a call without an idempotency key, names the invalid field, and loads no page', async () => {
   const hitsBefore = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],

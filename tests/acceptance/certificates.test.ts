@@ -142,7 +142,7 @@ test('an upload of an unusable file is refused, and the error contains the reaso
   }
 });
 
-test('a repeated upload with the same idempotency key returns the same resource', async () => {
+test('a repeated upload with the same idempotency key returns the same certificate, and a different upload with this key is refused', async () => {
   const { body, headers } = await uploadRequest('ca.pem', otherAuthority.pem);
   const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
   const [first, second] = [
@@ -160,7 +160,7 @@ test('a repeated upload with the same idempotency key returns the same resource'
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
-test('a session that trusts the authority can load pages, workers, WebSockets and downloads', async () => {
+test('a session that trusts an authority can use pages, workers, WebSockets and downloads of a server with a certificate of the authority', async () => {
   assert.equal(await failureAt(page, `https://a.test:${trustedPort}/`), 'none');
   assert.equal(await page.title(), SECURE_TITLE);
   assert.equal(await page.evaluate(workerScript), 'data');
@@ -191,7 +191,7 @@ test('a session that does not trust the authority rejects its certificates', asy
   await server.release(plainSession.id);
 });
 
-test('a later session with the same authorities gets a warm browser', async () => {
+test('a session with the same authorities as an earlier session gets a warm browser that trusts these authorities', async () => {
   const sameCertificate = await uploadCertificate(`# again\n${ourAuthority.pem}`);
   const claimedSession = await eventually(
     'a session that was claimed',
@@ -227,7 +227,7 @@ test('a certificate of another application cannot be read, deleted or used in a 
   assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
 });
 
-test('a session still trusts the authority after a server restart', async () => {
+test('a session still trusts its uploaded authority after a server restart', async () => {
   await browser.close();
   await server.restart();
   const again = await connectBrowser(session);

@@ -104,7 +104,7 @@ test('status reports the state of the service, and succeeds if the service is re
   await server.release(session.id);
 });
 
-test('status reports that no server is running in the data folder', async () => {
+test('status fails if no server uses the data folder, and names the folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-status-'));
   try {
     const { code, stderr } = await runBerth(['status'], { ...server.env, BERTH_DATA_DIR: folder });

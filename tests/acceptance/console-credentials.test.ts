@@ -81,7 +81,7 @@ test('a credential can be added after an API error, and the page does not keep i
     assert.doesNotMatch(await readPageMemory(page), new RegExp(SECRET));
   }));
 
-test('a developer rotates a credential that an operation uses, and calls send the new value', async () => {
+test('a developer rotates a credential of an operation, an owner restores the previous value, and each call sends the current value', async () => {
   upstream.respondTo('/orders', (_, response) => void response.writeHead(200).end('{}'));
   await owner.publish(
     'orders.read',
@@ -129,7 +129,7 @@ test('a rotation is refused if the credential has changed since the page was loa
     await dialog.getByText('The resource has changed since you read it.').waitFor();
   }));
 
-test('a viewer sees the hosts of a credential, but no buttons for changes', () =>
+test('a member with the viewer role sees the hosts of a credential, but no buttons for changes', () =>
   visitAs(VIEWER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByText(upstream.host).waitFor();
     for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])

@@ -51,7 +51,7 @@ const operate = async (...words: string[]): Promise<void> => {
   assert.equal(code, 0, stdout + stderr);
 };
 
-test('the page of an account without credit states that new work is refused', () =>
+test('the credit page of an application without credit states that new work is refused', () =>
   visitAs(VIEWER_EMAIL, PHONE, async (page, watched) => {
     await page.getByText('New work is refused until credit is added.').waitFor();
     await page.getByText('No entries yet').waitFor();
@@ -86,7 +86,7 @@ test('an owner orders a pack, sees how to pay, and sees the credit after the ope
     await page.getByText('Cancelled', { exact: true }).waitFor();
   }));
 
-test('the page shows the usage by day, by operation and by key, in a chart and in a table', async () => {
+test('the credit page shows the usage by day, by key and by operation in tables, and keeps the chosen view after a reload', async () => {
   const price = { microCredits: 250_000 };
   await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', price }));
   const { key } = await issueAgentKey(server, { name: 'nightly shop' });

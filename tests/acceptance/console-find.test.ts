@@ -118,7 +118,7 @@ test('the command palette can open pages and sessions by keyboard alone', () =>
     await field.waitFor({ state: 'detached' });
   }));
 
-test('on a phone, a button opens the palette, and the palette opens pages', () =>
+test('on a phone, a button opens the command palette, and the palette opens pages of the console', () =>
   visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Go to' }).click();
@@ -265,7 +265,7 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     await eventually('the position to be the beginning', readSlider, seconds => seconds < STEP_SECONDS);
   }));
 
-test('the logs can be filtered by level, status and page, and saved as files', () =>
+test('the log of a session can be filtered by level and page and saved as a file, and its requests can be filtered by status', () =>
   visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });

@@ -231,7 +231,7 @@ test('a person can turn off e-mails for all applications or for one application'
   await waitForMailCount(mailCountBefore);
 });
 
-test('an unsent e-mail is withdrawn when its recipient leaves or mutes the application', async () => {
+test('an unsent e-mail is withdrawn when its recipient is removed from the application or mutes it', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
   const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');

@@ -54,7 +54,7 @@ const visitAs = (
     await work(page, watched);
   });
 
-test('the page shows that an application has no invocations yet', () =>
+test('the list of invocations states that an application has no invocations yet', () =>
   visitAs(OWNER_EMAIL, DESKTOP, list, async (page, watched) => {
     await page.getByText('No invocations yet').waitFor();
     await watched.assertAccessible();
@@ -120,7 +120,7 @@ for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, P
       await watched.assertAccessible();
     }));
 
-test('the receipt can be downloaded as a file and verified elsewhere', () =>
+test('the receipt of an invocation can be downloaded as a file, and verified outside the console', () =>
   visitAs(VIEWER_EMAIL, DESKTOP, pathOf('order'), async page => {
     const whenDownloaded = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
@@ -229,7 +229,7 @@ test('the page of a failed invocation shows the reason, and verifies the receipt
     await watched.assertAccessible();
   }));
 
-test('a viewer can verify the receipt, but sees neither input nor output', () =>
+test('a member with the viewer role can verify a receipt, but sees neither the input nor the output of the invocation', () =>
   visitAs(VIEWER_EMAIL, DESKTOP, pathOf('order'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('The input is kept, but is shown only to developers, admins and owners.').waitFor();

@@ -137,7 +137,7 @@ async function settled(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
 }
 
-test('the keyboard walk detects unreachable elements and elements without a visible focus', () =>
+test('the keyboard check of the tests detects an unreachable element and an element without a visible focus', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     await settled(page);
     await page.evaluate(`(() => {

@@ -46,7 +46,7 @@ const readDrawnRows = (page: Page): Promise<DrawnRows> =>
     };
   });
 
-test('the list scrolls from the newest to the oldest session without gaps', () =>
+test('the list of sessions can be scrolled from the newest to the oldest session without gaps', () =>
   visitSessions(server, link, TALL_WINDOW, async ({ page }) => {
     const list = page.getByRole('list', { name: 'Sessions' });
     await list.waitFor();

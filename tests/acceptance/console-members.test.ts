@@ -15,7 +15,7 @@ const INVITED_EMAIL = 'bob@example.com';
 
 const signIn = (page: Page, email: string): Promise<void> => signInByHand(page, email, PASSWORD);
 
-test('a person is invited, accepts, gets another role and is removed', async () => {
+test('an owner can invite a person, change the role of the new member and remove the member, and the audit log shows each step', async () => {
   await Person.setUpOwner(server, OWNER_EMAIL);
   let link = '';
   const membersPath = `/console/a/${server.applicationId}/members`;
@@ -78,7 +78,7 @@ test('a person is invited, accepts, gets another role and is removed', async () 
   });
 });
 
-test('the operator can read unsent e-mails in the outbox, and copy the link from an e-mail', async () => {
+test('only the operator can read unsent e-mails in the outbox, and copy the link from an e-mail', async () => {
   const outboxPath = '/console/outbox';
   for (const look of [DESKTOP_DARK, PHONE])
     await visit(server.url, look, outboxPath, async (page, watched) => {

@@ -174,7 +174,7 @@ test('errors in browser steps are shown with their line number', () =>
     await page.getByText('Published r1').waitFor();
   }));
 
-test('a viewer can read an operation, but sees no buttons for changes', () =>
+test('a member with the viewer role can read an operation, but sees no buttons for changes', () =>
   visitAs(VIEWER_EMAIL, DESKTOP, '', async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByText('This requires the developer role, because it is a real call.').waitFor();

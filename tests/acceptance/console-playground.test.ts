@@ -32,7 +32,7 @@ const visitPlayground = (look: DisplaySettings, work: (watched: WatchedPage) => 
 const readRunningSessions = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
 
-test('the first snippet runs successfully, by keyboard alone, next to the live view of its session', () =>
+test('the first snippet of the playground can be run by keyboard alone next to the live view, and a second run uses the same session', () =>
   visitPlayground(DESKTOP, async watched => {
     const { page } = watched;
     const run = page.getByRole('button', { name: 'Run' });
@@ -146,7 +146,7 @@ test('a snippet can access neither the surrounding console nor any other address
     await page.getByText('The session has ended').waitFor();
   }));
 
-test('only the runner may evaluate code, and the runner has an opaque origin', async () => {
+test('only the snippet runner of the console may evaluate code, and its pages have an opaque origin', async () => {
   const policyOf = async (path: string): Promise<string> =>
     (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
   const runnerPolicy = await policyOf('/console/runner/index.html');

@@ -63,7 +63,7 @@ test('the webhook page shows why a delivery failed, and that a webhook is disabl
   });
 });
 
-test('a viewer sees webhooks and deliveries, but no buttons for changes', async () => {
+test('a member with the viewer role sees webhooks and deliveries, but no buttons for changes', async () => {
   await visit(server.url, DESKTOP, webhooksPath, async (page, watched) => {
     await signInByHand(page, VIEWER_EMAIL, PASSWORD);
     await page.getByRole('button', { name: 'Deliveries of billing' }).click();

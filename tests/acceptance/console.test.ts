@@ -29,7 +29,7 @@ const BUNDLE_BYTES_MAX = 350 * 1024;
 
 // ---- static files --------------------------------------------------------------------------------------------------
 
-test('files with a digest in their name are cached forever but the page is not cached, and files are compressed', async () => {
+test('console files with a digest in their name are compressed and cached forever, and the console page is checked for changes before each use', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -54,7 +54,7 @@ test('files with a digest in their name are cached forever but the page is not c
   assert.equal(secondResponse.status, 304);
 });
 
-test("the content security policy allows only the console's own origin", async () => {
+test('the content security policy of the console allows only its own origin', async () => {
   const policy = (await fetch(`${server.url}/console/host`)).headers.get('content-security-policy') ?? '';
   for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"])
     assert.ok(policy.includes(part), `${part} is missing in ${policy}`);
@@ -120,7 +120,7 @@ test('the first visit to the console downloads less than the size limit', async 
 
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
-test('the printed link signs the person in, its token is removed from the address, and a reload keeps the person signed in', () =>
+test('the link that the server prints signs the person in, its token is removed from the address, and a reload keeps the person signed in', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
@@ -274,7 +274,7 @@ test('sessions can be found by words and filters with the keyboard alone, and a 
     assert.equal(await page.getByRole('alert').count(), 0);
   }));
 
-test('at 1024 pixels the live view is wider than 680 pixels, and DevTools and Connect are visible', () =>
+test('in a window of 1024 pixels, the live view is wider than 680 pixels, and the DevTools link and the Connect tab are visible', () =>
   visitSessions(server, link, { ...DESKTOP, width: 1024 }, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
@@ -287,7 +287,7 @@ test('at 1024 pixels the live view is wider than 680 pixels, and DevTools and Co
     await server.release(session.id);
   }));
 
-test('the live tab shows and controls a running session, and the list shows its latest frame', () =>
+test('the live tab shows and controls a running session, and the list of sessions shows its latest frame', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -354,7 +354,7 @@ test('the tabs of a session show its log, network requests, files and replay wit
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
-test('a crashed session shows its end reason, settings, key and last frame', () =>
+test('the page of a crashed session shows its end reason, settings, key and last frame', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -541,7 +541,7 @@ test('the list of sessions becomes live again after a restart of the service, an
     assert.doesNotMatch(await refusal.innerText(), /does not respond/);
   }));
 
-test('the complete connect address can be copied while its key is hidden', () =>
+test('the complete connect address can be copied while its signing key is hidden', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
@@ -603,7 +603,7 @@ async function tabTo(page: Page, element: Locator): Promise<void> {
   assert.fail(`${element} did not get the focus after ${TABS_MAX} presses of Tab`);
 }
 
-test('a session can be created, its code read, and the session released by keyboard alone', () =>
+test('a person can create a session, read the code that creates the session, and release the session by keyboard alone', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');

@@ -43,7 +43,7 @@ const prepare = (orderId: string, subject = kim.consumer.subject, more: object =
     ...more,
   });
 
-test('a consumer approves the digest with a passkey on a phone, and the agent executes the Action once', async () => {
+test('a consumer approves an Action with a passkey on a phone, and concurrent execute requests of the agent execute the Action once', async () => {
   const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
   assert.equal(action.approvalUrl, `${server.url}/consumer/${lab.appId}/approve/${action.jobId}`);
   await visit(base, SMALL_SCREEN, `/consumer/${lab.appId}`, async (page, watched) => {
@@ -137,7 +137,7 @@ test('a consumer can see, but not decide, an Action that a member must decide', 
   assert.equal((await agent.read(jobId)).body.status, 'awaiting_approval');
 });
 
-test('an end user who does not exist or was deleted cannot decide, and the Actions of a deleted end user are cancelled', async () => {
+test('an Action for an unknown end user is refused, a deleted end user cannot decide, and the Actions of a deleted end user are cancelled', async () => {
   const unknownUserResponse = await agent.prepare('orders.cancel', {
     ...{ input: { orderId: 'A-4' }, endUser: { providerId: 'hosted', subject: 'u_nobody' } },
   });

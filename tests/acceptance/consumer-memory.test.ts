@@ -190,7 +190,7 @@ test('the value that an agent reads is not stored with its call', async () => {
   assert.deepEqual([body.status, body.output, body.outputDigest], ['succeeded', undefined, undefined]);
 });
 
-test('consent expires, and consent for all agents applies to every agent', async () => {
+test('consent for all agents applies to every agent until the consent expires, and an invalid consent is refused', async () => {
   const jo = await lab.signIn('jo@example.com');
   await put(jo, 'name', 'Jo');
   await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
@@ -248,7 +248,7 @@ test('values are sealed in the database, and a value copied from the row of anot
   await put(lee, 'sealed', 'again');
 });
 
-test('a receipt that names a consumer is listed only for that consumer', async () => {
+test('a receipt of a call for a consumer is listed only for that consumer, and contains a digest instead of the subject', async () => {
   const { body } = await send<ConsumerReceiptPage>(kim, 'receipts.list', { limit: 100 });
   assert.ok(body.data.length > 3);
   assert.deepEqual([...new Set(body.data.map(({ operationId }) => operationId))].sort(), ['memory.get', 'memory.put']);
@@ -263,7 +263,7 @@ test('a receipt that names a consumer is listed only for that consumer', async (
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('the session list of a consumer marks the current session, and the consumer can end another session immediately', async () => {
+test('a consumer can list their consumer sessions, of which one is marked as current, and can end another one immediately', async () => {
   const otherSignIn = await lab.signIn('kim@example.com');
   const listResponse = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -292,7 +292,7 @@ async function exportProfile(who: Kim): Promise<Map<string, string>> {
   return files;
 }
 
-test('the export contains all data of the consumer and no data of other consumers, and requires a recent proof', async () => {
+test('the profile export of a consumer contains all data of the consumer and no data of other consumers, and requires a recent proof', async () => {
   const max = await lab.signIn('max@example.com');
   for (let n = 0; n < 120; n += 1)
     await sql(
@@ -323,7 +323,7 @@ test('the export contains all data of the consumer and no data of other consumer
   assert.deepEqual(refusalOf(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('two consumers of one person can be linked with two fresh sessions, including their memory, receipts and names', async () => {
+test('two consumers can be linked with a fresh consumer session of each, and their memory, receipts and names are then combined', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');
@@ -366,7 +366,7 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   assert.notEqual(anew.consumer.id, main.consumer.id);
 });
 
-test('concurrent requests for a consumer who is being linked leave no session, item or consent of that consumer', async () => {
+test('concurrent requests for a consumer who is being linked leave no consumer session, memory item or consent of that consumer', async () => {
   const [main, second] = [await lab.signIn('pat@example.com'), await lab.signIn('pat@work.example')];
   await put(second, 'first', 1);
   const pendingSignIn = await lab.startSignIn();
@@ -438,7 +438,7 @@ test('concurrent writes during the deletion of a consumer leave no items or cons
   }
 });
 
-test('the audit log records changes to memory and consents, without keys or values', async () => {
+test('the audit log records exports and changes to memory and consents, without the keys or values of items', async () => {
   for (const action of [
     'memory.written',
     'memory.deleted',
@@ -471,7 +471,7 @@ test('events refer to memory, consents and consumers only by id', async () => {
   for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
 });
 
-test('a consumer cannot access memory, receipts, sessions, Actions or consents through another application', async () => {
+test('a consumer cannot access memory, receipts, consumer sessions, Actions or consents through another application', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const otherLab = await ConsumerFixture.open(server, owner, body.id);
   const there = await otherLab.signIn('kim@example.com');

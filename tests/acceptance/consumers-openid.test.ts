@@ -58,7 +58,7 @@ test('a provider is configured from its discovery document, and its secret is ne
   ]);
 });
 
-test('a consumer signs in at the provider, refreshes the session, and gets a logout URL of the provider', async () => {
+test('a consumer signs in at the provider, refreshes the consumer session, and gets a logout URL of the provider', async () => {
   const tokens = await signIn('kim');
   assert.equal(tokens.consumer.providerId, 'acme');
   assert.notEqual(tokens.consumer.subject, 'kim');
@@ -81,7 +81,7 @@ test('a consumer signs in at the provider, refreshes the session, and gets a log
   assert.match(await page.text(), /session\/end\/confirm/);
 });
 
-test('a person who signs in again gets the same consumer, and another person gets a different consumer', async () => {
+test('two sign-ins with the same account of the provider return the same consumer, and another account returns a different consumer', async () => {
   const [one, again, other] = [await signIn('kim'), await signIn('kim'), await signIn('lee')];
   assert.equal(again.consumer.id, one.consumer.id);
   assert.notEqual(other.consumer.id, one.consumer.id);
@@ -92,7 +92,7 @@ test('a sign-in with a maximum age returns the time of the proof', async () => {
   assert.ok(Math.abs(authTime - Date.now() / 1000) < 300, String(authTime));
 });
 
-test('a consumer who declines is redirected with an error and the state', async () => {
+test('a consumer who cancels the sign-in at the provider is redirected to the application with an error and the state', async () => {
   const pendingSignIn = await lab.startSignIn({}, 'acme');
   const url = new URL(pendingSignIn.startResult.authorizationUrl);
   const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
@@ -104,7 +104,7 @@ test('a consumer who declines is redirected with an error and the state', async 
   );
 });
 
-test('nobody can sign in with a disabled or removed provider, and existing sessions remain valid', async () => {
+test('nobody can sign in with a disabled or removed provider, and existing consumer sessions remain valid', async () => {
   const { refreshToken } = await signIn('kim');
   const { begun: pendingSignIn, redirectTo } = await signInAtProvider('lee');
   const disableResponse = await owner.send('PUT', path, { ...providerSettings, enabled: false }, { 'if-match': '"1"' });

@@ -46,7 +46,7 @@ test('the public configuration of an application lists the sign-in providers of 
   });
 });
 
-test('a consumer signs in with an e-mailed code, and the application exchanges the code from the redirect', async () => {
+test('a consumer signs in with an e-mailed code, and the application exchanges the authorization code from the redirect for tokens', async () => {
   const pendingSignIn = await lab.startSignIn({ loginHint: 'kim@example.com' });
   const page = await lab.sendFromPage<HostedSignIn>('hosted.describe', { signIn: pendingSignIn.signIn });
   assert.equal(page.status, 200, page.text);
@@ -78,7 +78,7 @@ test('an e-mail address belongs to one consumer in an application, and to a diff
   assert.notEqual(there.consumer.subject, first.consumer.subject);
 });
 
-test('a refresh replaces both tokens', async () => {
+test('a refresh of a consumer session replaces both of its tokens', async () => {
   const tokensBefore = await lab.signIn('refresh@example.com');
   const { body, status, text } = await lab.send<ConsumerTokens>('session.refresh', {
     refreshToken: tokensBefore.refreshToken,
@@ -89,7 +89,7 @@ test('a refresh replaces both tokens', async () => {
   assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
 });
 
-test('signing out ends the current session of the consumer, and signing out everywhere ends all sessions', async () => {
+test('signing out ends only the current consumer session, and signing out everywhere ends all consumer sessions of the consumer', async () => {
   const [one, other] = [await lab.signIn('out@example.com'), await lab.signIn('out@example.com')];
   assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
@@ -101,7 +101,7 @@ test('signing out ends the current session of the consumer, and signing out ever
   assert.deepEqual([refreshRefusal.status, refreshRefusal.body.code], [400, 'invalid_grant']);
 });
 
-test('a consumer sets a password with an e-mailed code, which ends earlier sessions, and signs in with the password', async () => {
+test('a consumer sets a password with an e-mailed code, which ends earlier consumer sessions, and signs in with the password', async () => {
   const tokensBefore = await lab.signIn('pass@example.com');
   const pendingSignIn = await lab.startSignIn();
   const loginFields = { signIn: pendingSignIn.signIn, email: 'pass@example.com', password: 'a long enough password' };
@@ -124,7 +124,7 @@ test('a consumer sets a password with an e-mailed code, which ends earlier sessi
   assert.equal((await lab.exchange(next, passwordResponse.body.redirectTo)).body.consumer.id, tokensBefore.consumer.id);
 });
 
-test('on pages of the service, the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
+test('on pages of the service, the consumer session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const redirectUri = `${origin}/consumer/${lab.appId}`;
   const headers = { origin };
@@ -209,7 +209,7 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   assert.equal((await sendOwn('passkeys.options')).status, 200);
 });
 
-test('a profile can be changed field by field, and invalid values are refused', async () => {
+test('the profile of a consumer can be changed field by field, and invalid values are refused', async () => {
   const { accessToken } = await lab.signIn('profile@example.com');
   const updateResponse = await lab.send<ConsumerProfile>(
     'profile.update',
@@ -240,7 +240,7 @@ test('a deleted consumer loses access immediately, and a new sign-in creates a n
   assert.notEqual(newTokens.consumer.subject, consumer.subject);
 });
 
-test('pages of registered origins can send commands, after a preflight request', async () => {
+test('pages of registered origins can call the consumer API after a preflight request, and can read its errors', async () => {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   const preflightResponse = await server.api('OPTIONS', path, {
     key: null,
@@ -262,7 +262,7 @@ test('pages of registered origins can send commands, after a preflight request',
   );
 });
 
-test('the audit log records the sign-in, with the consumer as its actor', async () => {
+test('the audit log records the sign-in of a consumer, with the consumer as the actor', async () => {
   const { consumer } = await lab.signIn('audit@example.com');
   const path = `/v1/applications/${lab.appId}/audit?action=consumer.session.started&actor=${consumer.id}`;
   const { body } = await owner.get<{ data: ReadonlyArray<{ actor: object; details: object }> }>(path);
@@ -270,7 +270,7 @@ test('the audit log records the sign-in, with the consumer as its actor', async 
   assert.deepEqual(body.data[0]?.details, { provider: 'hosted', acr: 'berth:1' });
 });
 
-test('sign-in, sign-out and deletion are events that refer to the consumer only by id', async () => {
+test('the sign-in, sign-out and deletion of a consumer are recorded as events that refer to the consumer only by id', async () => {
   const { accessToken, consumer } = await lab.signIn('told@example.com');
   assert.equal((await lab.send('session.end', {}, accessToken)).status, 204);
   const newTokens = await lab.signIn('told@example.com');

@@ -24,7 +24,7 @@ const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
 const { secure, plain } = sitesOf(pages);
 
-test('twenty consecutive sessions with one context keep all data of both sites', async () => {
+test('twenty consecutive sessions with one context keep all data of two sites', async () => {
   const { id } = await createContext(server);
   for (let round = 1; round <= 20; round++) {
     const session = await server.createSession(persistentBody(id));

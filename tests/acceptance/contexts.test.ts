@@ -128,7 +128,7 @@ test('if two concurrent sessions save a context, the last save becomes current, 
   assert.equal((await waitForContextEvent(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
-test('a context can have only one exclusive session at a time, but other sessions that persist are still allowed', async () => {
+test('only one session at a time can use a context exclusively, but other sessions can still save to the context', async () => {
   const { id } = await createContext(server);
   const exclusiveBody = { browserSettings: { context: { id, persist: true, exclusive: true } } };
   const holder = await server.createSession({ keepAlive: true, ...exclusiveBody });

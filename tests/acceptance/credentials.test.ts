@@ -47,7 +47,7 @@ test('a credential can be written, and is returned without its value', async () 
   assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
 });
 
-test('a value that does not match the credential type is refused, and the error does not contain the value', async () => {
+test('an invalid credential is refused, and the error names the field but does not contain the value', async () => {
   const value = 'a-secret-that-is-misplaced';
   const cases: ReadonlyArray<readonly [body: object, path: string, code?: string]> = [
     [{ type: 'api_key', value: {}, hosts }, 'value.key'],

@@ -167,7 +167,7 @@ for (const [what, id, orderId, status, captured] of [
   ['a write that the service refuses costs nothing', 'orders.cancel', 'refused', 'failed', 0],
   ['a write that was not sent costs nothing', 'orders.gone', 'A-1', 'failed', 0],
 ] as const)
-  test(`a call of an HTTP operation holds its price at first: ${what}`, async () => {
+  test(`after the price of a call of an HTTP operation is held, ${what}`, async () => {
     const creditsBefore = await readCredits();
     const { body, text } = await callOrder(id, orderId);
     assert.equal(body.status, status, text);

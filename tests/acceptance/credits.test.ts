@@ -95,7 +95,7 @@ test('a session with a time limit below five minutes holds credit only for its t
   await server.release(id);
 });
 
-test('each minute the usage, including network traffic, is captured and the hold is extended', async () => {
+test('each minute, the usage of a session including its network traffic is captured, and the hold is extended', async () => {
   const balanceBefore = (await readCredits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);

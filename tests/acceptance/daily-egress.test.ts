@@ -38,7 +38,7 @@ async function download(session: CreatedSession): Promise<void> {
     .catch(() => {});
 }
 
-test('the bytes of all sessions are counted, and the count is kept when the server is killed', async () => {
+test('the bytes of a session are counted toward the daily limit, and the count is kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
   const bytesBefore = await waitForCountedBytes(BIG_BYTES);
@@ -50,7 +50,7 @@ test('the bytes of all sessions are counted, and the count is kept when the serv
   assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
 });
 
-test('when the daily bytes are used up, sessions end, and creates are refused until the next day', async () => {
+test('when an application has used up its daily bytes, its sessions end, and creates are refused until the next day', async () => {
   const first = await server.createSession({ keepAlive: true });
   const second = await server.createSession({ keepAlive: true });
   const limit = (await readUsedBytes()) + BIG_BYTES / 2;

@@ -64,7 +64,7 @@ test('openid-client gets an error when the request is denied', async () => {
 
 // ---- raw requests, as JSON and as forms -----------------------------------------------------------------------------
 
-test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
+test('the start of a device authorization returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
   const formStartResponse = await devices.sendWithoutCredential<StartedDevice>(
     AUTHORIZATIONS,
     form({ client_id: 'my-agent' }),
@@ -113,7 +113,7 @@ test('a person who enters the code sees the program name, the requested scopes a
   assert.equal(Date.parse(body.expiresAt) - Date.parse(body.startedAt), 600_000);
 });
 
-test('the token is a developer token that is valid for eight hours and has only the scopes and applications that the person selected', async () => {
+test('a device login returns a developer token that is valid for eight hours and has only the scopes and applications that the person selected', async () => {
   const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
   const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collectToken(started);
@@ -198,7 +198,7 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
   }
 });
 
-test('a decision cannot be changed, and a denial needs no recent proof', async () => {
+test('a decision about a device authorization cannot be changed, and an approval requires a recent proof, but a denial does not', async () => {
   const started = await devices.start();
   await devices.signInOwner();
   await server.advance(301_000);

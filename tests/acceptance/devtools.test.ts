@@ -58,7 +58,7 @@ function socketOf(link: string): string {
   return url.href;
 }
 
-test('the Elements and Console panels show a jailed page while its agent continues to work', async () => {
+test('the Elements and Console panels of DevTools show a page of a session while its agent continues to work', async () => {
   const { session, page, link, end } = await openSessionWithDevtools();
   const watched = await openWatchedPage(DESKTOP, server.url);
   const { page: view } = watched;

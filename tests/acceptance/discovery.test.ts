@@ -50,7 +50,7 @@ for (const [query, expected] of [
     assert.deepEqual(idsOf(body), expected);
   });
 
-test('the pages of a list contain each operation once, and a cursor from another search or key is refused', async () => {
+test('the list pages of discovery contain each operation once, and a cursor from another search or key is refused', async () => {
   const seenIds: string[] = [];
   let cursor: string | undefined;
   do {
@@ -70,7 +70,7 @@ for (const query of ['?kind=none', '?effect=none', '?q=', '?limit=0', `?q=${'x'.
     assert.deepEqual((await find(query)).body.code, 'invalid_request');
   });
 
-test('a discovery response can be cached only by its caller, and a conditional request returns 304 until an operation changes', async () => {
+test('a discovery response can be cached only by its caller, and a conditional request returns 304 until the response has changed', async () => {
   for (const path of ['operations', 'operations/orders.cancel']) {
     const get = (headers = {}) => server.api('GET', agentPath(server, path), { key, headers });
     const { headers } = await get();

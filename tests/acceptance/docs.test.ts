@@ -36,7 +36,7 @@ async function text(path: string): Promise<string> {
 
 const linksOf = (page: string): string[] => [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(match => match[1] ?? '');
 
-test('every page can be reached from the start page, and every link has a target', async () => {
+test('every page of the documentation site can be reached from its start page, and every link within the site has a target', async () => {
   const pages = new Map<string, string>();
   const pathsToVisit = ['/docs'];
   for (let path = pathsToVisit.pop(); path !== undefined; path = pathsToVisit.pop()) {
@@ -63,7 +63,7 @@ test('every page can be reached from the start page, and every link has a target
     assert.ok(pages.has(path), path);
 });
 
-test('the site loads no resources from other servers', async () => {
+test('the documentation site loads no resources from other servers', async () => {
   for (const path of ['/docs', '/docs/api'])
     for (const [, address] of (await text(path)).matchAll(/<(?:script|img|iframe|link)[^>]*\b(?:src|href)="([^"]*)"/g))
       assert.match(String(address), /^\/(?!\/)/);
@@ -74,7 +74,7 @@ test('the API reference lists every operation with its path', async () => {
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a missing page returns 404, with the error body for programs and a page with a link to the start page for browsers', async () => {
+test('a missing page of the documentation returns 404, with the error body for programs and a page with a link to the start page for browsers', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });
@@ -83,13 +83,13 @@ test('a missing page returns 404, with the error body for programs and a page wi
   assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
-test('the page of a document contains no script except those of the site', async () => {
+test('the page of a document contains no scripts except those of the documentation site', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });
 
 for (const [name, look] of Object.entries({ DESK_DARK: DESKTOP_DARK, PHONE }))
-  test(`the site can be read and searched, without serious accessibility findings: ${name}`, async () => {
+  test(`the documentation site can be read and searched, without serious accessibility findings: ${name}`, async () => {
     const watchedPage = await openWatchedPage(look, server.url);
     const { page } = watchedPage;
     for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {
@@ -107,7 +107,7 @@ for (const [name, look] of Object.entries({ DESK_DARK: DESKTOP_DARK, PHONE }))
     await watchedPage.close();
   });
 
-test('the search of the site loads its index again after a failed attempt', async () => {
+test('the search of the documentation site loads its index again after a failed attempt', async () => {
   const watchedPage = await openWatchedPage(DESKTOP_DARK, server.url);
   const { page } = watchedPage;
   await page.route('**/search*.json', route => route.fulfill({ status: 503, body: 'busy' }));

@@ -66,7 +66,7 @@ test('an event records the end of a session that a SIGINT to the server ended', 
   assert.deepEqual(await waitForDecision(id), ['operator', 'COMPLETED', 'drained']);
 });
 
-test('an event records the end of a session whose browser failed to start', async () => {
+test('an event records the end of a session whose browser failed to start, and the server is not ready after three such failures in a row', async () => {
   chromium.setBehavior('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);

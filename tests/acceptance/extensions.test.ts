@@ -68,7 +68,7 @@ const loadedExtensions = await listExtensions();
 const pathOf = (name: string): string => loadedExtensions.find(one => one.name === name)?.path ?? '';
 const idOf = (name: string): string => loadedExtensions.find(one => one.name === name)?.id ?? '';
 
-test('an upload returns the name and the versions from the manifest', async () => {
+test('an upload of an extension returns the name, the version and the manifest version from its manifest', async () => {
   assert.deepEqual(
     { ...alpha, id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
     {
@@ -133,7 +133,7 @@ test('a client can use the Extensions domain with the extensions of its session'
   assert.deepEqual((await listExtensions()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
-test('identical uploads have the same extension id in another session, and are loaded only once', async () => {
+test('identical uploads have the same extension id in the browser, and are loaded only once into a session', async () => {
   const secondUpload = await uploadExtension(messagingExtension('alpha'));
   assert.notEqual(secondUpload.id, alpha.id);
   assert.equal(secondUpload.checksum, alpha.checksum);

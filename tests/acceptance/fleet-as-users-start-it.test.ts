@@ -266,7 +266,7 @@ test('a session accepts uploads through every host, and every host serves its do
     assert.match((await api('GET', `${SESSIONS}/${session.id}/replays/${page}`)).text, /^#EXTM3U/);
 });
 
-test('a live view of the session can be opened through every host', async () => {
+test('a live view of a session can be opened through every host', async () => {
   const session = await create();
   const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
   const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));

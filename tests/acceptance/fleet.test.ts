@@ -326,7 +326,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     await front.release(session.id);
   });
 
-  it('every host returns 404 to another application', async () => {
+  it('every host returns 404 for a session of another application', async () => {
     const session = await createSessionOnOne();
     const key = await createOtherApplicationKey(one);
     for (const host of fleet.hosts) {
@@ -535,7 +535,7 @@ describe('sign-in attempts and requests are counted across all hosts together', 
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
-  it('an account may have ten failed sign-ins on all hosts together, and successful sign-ins are not counted', async () => {
+  it('after ten failed sign-ins on all hosts together, sign-ins with the e-mail address are refused, and successful sign-ins are not counted', async () => {
     const person = await Person.setUpOwner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(

@@ -214,7 +214,7 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   await server.release(id);
 });
 
-test('only a site that the application has registered can show the page in a frame', async () => {
+test('only a site that the application has registered can show the hand-off page in a frame', async () => {
   const { id, browser, page: agentPage } = await openCodePage();
   const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
   const address = `${base}${path(claimUrl)}`;
@@ -278,7 +278,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerFixture, email: string)
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a consumer finds a waiting hand-off, takes control on a phone, keeps control after a reload, and completes the hand-off', async () => {
+test('a consumer finds a waiting hand-off, takes control on a phone or a desktop, keeps control after a reload, and completes the hand-off', async () => {
   const lab = await ConsumerFixture.open(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };

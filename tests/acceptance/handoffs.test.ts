@@ -164,7 +164,7 @@ test('a NUL in the instructions of a hand-off and half of a surrogate pair in it
   await server.release(sessionId);
 });
 
-test('only one of twenty concurrent claims succeeds, and a returned lease gives no access', async () => {
+test('only one of twenty concurrent claims of a hand-off succeeds, and a returned lease gives no access', async () => {
   const { id, browser } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
   const claims = await Promise.all(
@@ -221,7 +221,7 @@ test('the lease of a hand-off ends if it is not renewed or its live view is clos
   await server.release(id);
 });
 
-test('a session with a requested hand-off runs on after the agent disconnects, and ends when the hand-off is over', async () => {
+test('a session with a requested hand-off continues after the agent disconnects, and ends when the hand-off is over', async () => {
   const { id, browser } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 900 });
   await browser.close();

@@ -223,7 +223,7 @@ test('an idempotency key is still recognized after the server crashed during the
 const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<ApiResult> =>
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
-test("the official client's example creates only one session, even if its request times out while the browser starts", async () => {
+test('the official client creates only one session, even if its request times out while the browser starts', async () => {
   chromium.setBehavior('slow');
   // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });

@@ -44,7 +44,7 @@ const list = async (query = ''): Promise<InvocationPage> => {
 };
 const listIds = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
 
-test('the list contains the invocations of all keys, newest first, without results and receipts', async () => {
+test('the list of invocations contains those of all agent keys, newest first, without inputs, results and receipts', async () => {
   const { data } = await list();
   assert.deepEqual(
     data.map(({ id }) => id),
@@ -54,7 +54,7 @@ test('the list contains the invocations of all keys, newest first, without resul
     assert.deepEqual([input, output, receipt, endedAt === undefined], [undefined, undefined, undefined, false]);
 });
 
-test('the list can be filtered by operation, status, agent key and time', async () => {
+test('the invocations of an application can be filtered by operation, status, agent key and time', async () => {
   assert.deepEqual(await listIds('?operationId=orders.other'), [third.id]);
   assert.deepEqual(await listIds(`?keyId=${one.id}`), [first.id]);
   assert.deepEqual(await listIds(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
@@ -68,7 +68,7 @@ test('the list can be filtered by operation, status, agent key and time', async 
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
-test('the list can be read in list pages, and a cursor from the list of an agent key is refused', async () => {
+test('the invocations of an application are listed in list pages, and a cursor from the list of an agent key is refused', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
@@ -92,7 +92,7 @@ test('an invocation can be read with its stored input and output and a valid rec
   assert.equal(thirdResponse.body.input, undefined);
 });
 
-test('a viewer and a token without applications:write get the receipt, but neither input nor output', async () => {
+test('a member with the role viewer and a token without applications:write get the receipt, but neither input nor output', async () => {
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   const developer = await registerOtherPerson(server, 'developer@example.com', 'developer');
   const person = await Person.setUpOwner(server);

@@ -77,7 +77,7 @@ test('an agent can list the granted operations with their schemas', async () => 
   }
 });
 
-test('an agent cannot list or read operations that are not granted', async () => {
+test('an agent cannot list, read or call operations that are not granted', async () => {
   const one = await issueAgentKey(server, { grants: [{ operationId: 'browser.pdf' }] });
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: one.key });
   assert.deepEqual(
@@ -230,7 +230,7 @@ test('an error page, an unreachable host and a page that does not become ready i
   }
 });
 
-test('a dialog is dismissed during an invocation, because no user could answer the dialog', async () => {
+test('a dialog that a page opens during an invocation is dismissed, and the invocation succeeds', async () => {
   assert.equal(
     Object((await invokeSuccessfully('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',

@@ -184,7 +184,7 @@ for (const [what, fields, path] of [
     );
   });
 
-test('an unknown field of a new key is refused, because a misspelt restriction would otherwise be ignored', async () => {
+test('an unknown field of a new key is refused, because a misspelled restriction would otherwise be ignored', async () => {
   const { status, body } = await sendWithToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
@@ -327,7 +327,7 @@ test('a token can be read with the token itself, is listed without its secret, a
   assert.equal((await sendWithToken('DELETE', `${TOKENS}/${id}`)).status, 404);
 });
 
-test('a token expires after 90 days', async () => {
+test('a token expires after 90 days by default', async () => {
   const issueResponse = await sendWithToken<IssuedToken>('POST', TOKENS, {
     name: 'quarter',
     scopes: ['applications:read'],

@@ -67,7 +67,7 @@ async function startCreate(waitSeconds: number): Promise<{ hangUp: () => void }>
   return { hangUp: () => void sent.destroy() };
 }
 
-test('ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
+test('with a limit of ten sessions, ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
   await setLimits(server, token, { maxConcurrent: CONCURRENT_MAX, maxWaiting: WAITING_MAX });
   const beganMs = performance.now();
   const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
@@ -163,7 +163,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   await server.waitUntilSettled();
 });
 
-test('of a hundred concurrent creates and operation calls, only ten get a session', async () => {
+test('with a limit of ten sessions, only ten of a hundred concurrent creates and operation calls get a session', async () => {
   await setLimits(server, token, { maxConcurrent: CONCURRENT_MAX, maxCreatesPerMinute: 1000 });
   const { key } = await issueAgentKey(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],

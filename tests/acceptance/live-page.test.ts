@@ -473,7 +473,7 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   await end();
 });
 
-test('a press on the close button of a tab takes effect even if titles change before the release', async () => {
+test('a click on the close button of a tab closes the tab even if the titles change while the mouse button is down', async () => {
   const { page, view, end } = await openSessionWithLiveView();
   const secondPage = await page.context().newPage();
   await secondPage.goto(`${pages.url}/next`);

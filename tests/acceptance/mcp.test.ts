@@ -304,7 +304,7 @@ test('a session continues after the server was killed, and only old element refe
   await callSuccessfully('browser_close', { sessionId });
 });
 
-test('the live view address is not part of the text for the model', async () => {
+test('the result of a tool contains the live view address as metadata, but not in the text for the model', async () => {
   const openResult = await callSuccessfully('browser_open', { url: `${pages.url}/red` });
   const sessionId = String(openResult.meta['berth/sessionId']);
   const live = String(openResult.meta['berth/liveViewUrl']);
@@ -346,7 +346,7 @@ async function createUrlOpeningClient(
 
 const textOf = (result: object): string => JSON.stringify(Object(result).content);
 
-test('a client that cannot open URLs gets the link as text, and waits for the person with a separate tool', async () => {
+test('a client that cannot open URLs gets the link to a hand-off as text, and waits for the person with a separate tool', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const early = await call('browser_hand_over_wait', { sessionId });
   assert.ok(early.isError, 'nobody was asked');
@@ -378,7 +378,7 @@ test('a client that cannot open URLs gets the link as text, and waits for the pe
   await callSuccessfully('browser_close', { sessionId });
 });
 
-test('a client that can open URLs is asked to open the link, and the call returns when the person has finished', async () => {
+test('a client that can open URLs is asked to open the link to a hand-off, and the call returns when the person has finished', async () => {
   const seen: string[] = [];
   let outcome: 'completed' | 'declined' = 'completed';
   const openingClient = await createUrlOpeningClient(server.key, async url => {
@@ -449,7 +449,7 @@ test('a request state that was changed or belongs to another key is refused', as
   await callSuccessfully('browser_close', { sessionId });
 });
 
-test('a client of the 2025 protocol that can open URLs gets an error with the link, and gets the result by repeating the call', async () => {
+test('a client of the 2025 protocol that can open URLs gets an error with the link to a hand-off, and gets the result by repeating the call', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const old = new OldClient({ name: 'old', version: '1' }, { capabilities: { elicitation: { url: {} } } });
   const transport = new OldTransport(endpoint, { requestInit: { headers: authorization } });
@@ -549,7 +549,7 @@ test('a call that needs approval is prepared, approved by a person and executed 
   await unableClient.close();
 });
 
-test('a call of an operation that needs a person asks the client to open the link, and waits for the result', async () => {
+test('a call of an operation that needs a person asks the client to open the link to the hand-off, and waits for the result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await issueAgentKey(server, { scopes, grants });
@@ -615,7 +615,7 @@ test('an MCP agent and a CDP client can use the same browser', async () => {
   await callSuccessfully('browser_close', { sessionId });
 });
 
-test('the connection of the tools does not count as a client of a session whose last CDP client has disconnected', async () => {
+test('the connection of the MCP tools to a browser does not count as a client of the session', async () => {
   const { id: sessionId, connectUrl } = await server.createSession();
   const own = await CdpClient.connect(connectUrl);
   await callSuccessfully('browser_snapshot', { sessionId });

@@ -207,7 +207,7 @@ test('the audit log records invitations, role changes, removals and departures',
   assert.ok(!JSON.stringify(body).includes('biv_'));
 });
 
-test('an application can send at most 20 invitations per hour, and have 50 pending invitations', async () => {
+test('an application can send at most 20 invitations per hour, and can have at most 50 pending invitations', async () => {
   const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Many' });
   const key = await createOwnerToken(server);
   const path = `/v1/applications/${made.id}/invitations`;

@@ -88,7 +88,7 @@ const expressions = [
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-test('a running server exports every metric in the panels and alerts', async () => {
+test('a running server exports every metric that the Grafana panels and the Prometheus alerts use', async () => {
   await server.release((await server.createSession()).id);
   const { text } = await server.fetchFromOperator<string>('/metrics');
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
@@ -100,7 +100,7 @@ test('a running server exports every metric in the panels and alerts', async () 
   }
 });
 
-test('panels and alerts have unique ids, and every alert has a severity and a description', () => {
+test('Grafana panels have unique ids, and Prometheus alerts have unique names, a severity and a description', () => {
   assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules) {

@@ -145,7 +145,7 @@ test('host names of advertisers are blocked if blockAds is set', () =>
     );
   }));
 
-test('a failed plain HTTP request causes the same network error as without a proxy, and is not repeated', () =>
+test('a plain HTTP request that fails causes a network error in the page, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
     assert.equal(await readStatus(page, at('a.test')), 200);
@@ -180,7 +180,7 @@ test('a failed plain HTTP request causes the same network error as without a pro
       }
   }));
 
-test('Playwright sees the headers of a plain HTTP request as the server receives them', () =>
+test('Playwright sees the headers of a plain HTTP request as the web server receives them', () =>
   withSession({}, async page => {
     const reply = await page.goto(at('a.test', '/echo'));
     const echoedRequest: { headers: Record<string, string> } = await reply?.json();

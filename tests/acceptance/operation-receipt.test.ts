@@ -23,7 +23,7 @@ const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: Stri
 const guide = new Guide('operation-receipt', { [GUIDE_URLS.url]: server.url, [GUIDE_URLS.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
-test('the commands of the guide take a screenshot over MCP, and verify its receipt without a network', async () => {
+test('the commands of docs/guides/operation-receipt.md take a screenshot over MCP, and verify its receipt without a network', async () => {
   const { code, stdout: printed, stderr: said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');

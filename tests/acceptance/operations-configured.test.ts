@@ -241,7 +241,7 @@ test('an invalid or unsafe operation is refused, and the error names the field',
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
-test('input values are passed to the path, query, headers and body of the request, and nowhere else', async () => {
+test('input values are encoded into the path and the query, an absent value is omitted, and a value that would change the path or add a header is refused', async () => {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -395,7 +395,7 @@ test('an invocation reports until when its output is kept, according to the rete
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
 });
 
-test('an input is kept only if the operation is configured to keep inputs, and is shown only to the agent of the call', async () => {
+test('an input is kept only if the operation is configured to keep inputs, and cannot be read with another agent key', async () => {
   const input = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });

@@ -162,7 +162,7 @@ for (const [how, end, expected] of [
     if (end !== 'release') await server.release(sessionId);
   });
 
-test('browser.handoff continues after the server was killed, with the same hand-off and holder', async () => {
+test('browser.handoff continues after the server was killed, with the same hand-off, and the person keeps control', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Sign in' });
   const { id } = await waitForHandoff(sessionId);
@@ -301,7 +301,7 @@ test('a call keeps a session without keepAlive running after the last client has
   assert.deepEqual([status, endReason], ['COMPLETED', 'client_disconnected']);
 });
 
-test('steps with too many hand-offs, or with both a hand-off and credentials, are refused', async () => {
+test('steps with too many hand-offs, an invalid hand-off, or both a hand-off and credentials are refused', async () => {
   const handoff = { do: 'handoff', instructions: 'x' };
   for (const [steps, message] of [
     [Array.from({ length: 6 }, () => handoff), /at most 5/],

@@ -270,7 +270,7 @@ function uploadTarget(id: OperationId): Promise<string> {
   return target;
 }
 
-test('the invalid requests create no sessions, contexts or certificates', async () => {
+test('the invalid requests of this file create no sessions, contexts or certificates', async () => {
   if (target) await server.release(await target);
   const sessionsResponse = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(

@@ -78,7 +78,7 @@ function assertAppended(before: string, after: string): void {
   assert.ok(bare(after).startsWith(bare(before)), `${before}\nis not the beginning of\n${after}`);
 }
 
-test('the recording of a session can be watched while the session is running, and is accurate after its end', async () => {
+test('the recording of a session can be watched while the session is running, and its final duration and frames match the page', async () => {
   const createStartMs = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
@@ -164,7 +164,7 @@ function assertSteps(film: Buffer, paintTimes: readonly number[]): void {
   );
 }
 
-test('the replays and files of a session include all pages right after its release', async () => {
+test('a request for replays or files right after a release lists all pages, or reports that they are not ready yet', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('the session has no browser context');

@@ -37,7 +37,7 @@ async function sendUntilRefused(
   }
 }
 
-test('reads above the rate limit are refused with the limit in the error, until the bucket is refilled', async () => {
+test('reads above the rate limit are refused with the limit in the error, and are accepted again a minute later', async () => {
   const { accepted, refusal } = await sendUntilRefused(read);
   assert.ok(accepted >= 600, `${accepted} reads`);
   const { code, message, details } = refusal.body;

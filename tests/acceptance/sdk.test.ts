@@ -34,7 +34,7 @@ async function waitForRefusal(call: PromiseLike<unknown>): Promise<{ error: APIE
 for (const path of ['', '/', '/v1/browsers']) {
   const client = createClient(path);
 
-  test(`the SDK creates, reads, finds and releases a session with the base address ${path || 'of the server'}`, async () => {
+  test(`the official client creates, reads, lists and releases a session with the base address ${path || 'of the server'}`, async () => {
     const run = crypto.randomUUID();
     const session = await client.sessions.create({ userMetadata: { run } });
     assert.equal(session.status, 'RUNNING');
@@ -59,7 +59,7 @@ for (const path of ['', '/', '/v1/browsers']) {
   });
 }
 
-test('create({}) and create() create a session with defaults', async () => {
+test('create({}) and create() of the official client create a session with defaults', async () => {
   for (const params of [{}, undefined]) {
     const session = await sdk.sessions.create(params);
     assert.equal(session.keepAlive, false);
@@ -67,7 +67,7 @@ test('create({}) and create() create a session with defaults', async () => {
   }
 });
 
-test('create accepts every field of the SDK that is supported', async () => {
+test('a create of the official client with many fields succeeds, and returns the requested time limit, keepAlive, region and metadata', async () => {
   const session = await sdk.sessions.create({
     projectId: server.applicationId,
     api_timeout: 120,
@@ -93,14 +93,14 @@ test('create accepts every field of the SDK that is supported', async () => {
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('a time limit takes effect if the SDK sends another field with the time limit', async () => {
+test('the official client can set a time limit if it sets another field as well', async () => {
   const params = { timeout: 90, keepAlive: true };
   const session = await sdk.sessions.create(params);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 90_000);
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('the SDK treats a time limit without other fields as a request option, so the session gets the default of an hour', async () => {
+test('the official client treats a time limit without other fields as a request option, so the session gets the default of an hour', async () => {
   proxy.takeRequests();
   // The SDK uses `timeout` as its own time limit in milliseconds. With a smaller number, a cold start on a busy machine
   // would time out.
@@ -115,7 +115,7 @@ async function releaseAll(): Promise<void> {
     await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
 }
 
-test('the SDK sends a refused write only once, and its error contains the message of the refusal', async () => {
+test('the official client sends a refused write only once, and its error contains the message of the refusal', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
   const updateRefusal = await waitForRefusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
@@ -131,7 +131,7 @@ test('the SDK sends a refused write only once, and its error contains the messag
   assert.equal(proxyRefusal.times, 1);
 });
 
-test('when no slot is free, the SDK retries the create request after the given time, and succeeds once a slot is free', async () => {
+test('when no slot is free, the official client retries the create, and succeeds once a slot is free', async () => {
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.takeRequests();
@@ -158,7 +158,7 @@ test('when no slot is free, the SDK retries the create request after the given t
   await releaseAll();
 });
 
-test('a wrong key is refused with a message that the SDK shows', async () => {
+test('a wrong key is refused with a message that the official client shows', async () => {
   const client = new Browserbase({ apiKey: 'bak_wrong', baseURL: proxy.url });
   const { error, times } = await waitForRefusal(client.sessions.list());
   assert.equal(error.status, 401);
@@ -166,7 +166,7 @@ test('a wrong key is refused with a message that the SDK shows', async () => {
   assert.equal(times, 1);
 });
 
-test('the SDK reads the application and its usage as a project', async () => {
+test('the official client reads the application and its usage as a project', async () => {
   const [project] = await sdk.projects.list();
   assert.equal(project?.id, server.applicationId);
   assert.equal(project.defaultTimeout, 3600);

@@ -95,7 +95,7 @@ test('Stagehand reports a wrong key as unauthorized', async () => {
   await assert.rejects(createStagehand({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 
-test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
+test('Stagehand sends nothing to other machines, the model key is not logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await listLiveSessions(), []);

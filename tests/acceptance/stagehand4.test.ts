@@ -92,7 +92,7 @@ test('a session ends when its Stagehand program is killed, although the extensio
   }
 });
 
-test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
+test('Stagehand sends nothing to other machines, the model key is not logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const openSessionsResponse = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);

@@ -40,12 +40,12 @@ test('systemd accepts each unit without a warning', () => {
   }
 });
 
-test('the unit check reports an invalid setting', () => {
+test('systemd-analyze reports an invalid setting in a unit', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
 });
 
-test('the unit contains the lines that keep browsers running and prevent a restart after invalid settings', () => {
+test('berth.service contains the lines that keep browsers running and prevent a restart after invalid settings', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   for (const line of ['KillMode=process', 'Restart=on-failure', 'RestartPreventExitStatus=2', 'Delegate=yes'])
     assert.ok(unit.split('\n').includes(line), line);

@@ -246,7 +246,7 @@ test('a live view address for one page cannot show or control another page, or d
   boundViewer.sendInput({ type: 'navigate', page: foreignPage.id, url: `${pages.url}/form` });
   await eventually(
     'the input for another page to be refused',
-    () => boundViewer.last('refused')?.why === 'This link allows input to another page only.',
+    () => boundViewer.last('refused')?.why === 'This link allows input to only one page, and this is another page.',
   );
   boundViewer.send({ type: 'newTab', fence: boundViewer.fence });
   await eventually('the new page', () => viewer.tabs.length === 3);

@@ -144,7 +144,7 @@ test('an invalid order is refused, and nothing is ordered', async () => {
   assert.equal((await listCheckouts()).length, countBefore);
 });
 
-test('only an owner with a recent step-up can buy and read checkouts', async () => {
+test('only an owner can read checkouts, and only an owner with a recent step-up can buy credit', async () => {
   const { id } = await openSuccessfully();
   const admin = await registerOtherPerson(server, 'admin@example.com', 'admin');
   const stranger = await registerOtherPerson(server, 'mallory@example.com');

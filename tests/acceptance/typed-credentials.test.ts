@@ -79,7 +79,7 @@ const SIGN_IN = [
   { do: 'waitFor', selector: '#state:has-text("done")' },
 ];
 
-test('an operation types the user name, password and one-time code into pages of the allowed origins', async () => {
+test('an operation types a user name, password and one-time code into a page of an allowed origin, and the use of the credential is recorded', async () => {
   const { status, text } = await owner.writeCredential('bank', login);
   assert.equal(status, 201, text);
   await owner.publish(
@@ -168,7 +168,7 @@ test('a fill step without exactly one value to type is refused, and so are crede
   }
 });
 
-test('a call with a credential that is not in the grant is refused, and nothing is started', async () => {
+test('a call with a credential that is not in the grant or does not exist is refused, and no page is opened', async () => {
   const hitsBefore = pages.hits('/login');
   const plain = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
   const refusal = await runSteps(SIGN_IN, {}, plain.key);
@@ -199,7 +199,7 @@ test('a call with a credential that is not in the grant is refused, and nothing 
   assert.deepEqual([grantResponse.status, grantResponse.body.code], [400, 'invalid_request'], grantResponse.text);
 });
 
-test('an operation with a credential that cannot be typed is refused, and so are calls after the credential was deleted', async () => {
+test('an operation whose credential is missing or not a login is refused, and so are calls whose credential has no TOTP secret or was deleted', async () => {
   const { status, text } = await owner.writeCredential('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },

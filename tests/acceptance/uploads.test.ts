@@ -113,7 +113,7 @@ describe('files can be uploaded to a session', () => {
     }));
 
   for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
-    it(`an upload is refused with the name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`an upload with the name ${JSON.stringify(name.slice(0, 16))} is refused`, () =>
       withSession(async session => {
         const result = await send(session.id, name, 'x');
         assert.deepEqual([result.status, result.body.code], [400, 'invalid_file'], result.text);
@@ -121,7 +121,7 @@ describe('files can be uploaded to a session', () => {
       }));
 
   for (const name of ['...', '.hidden', 'שלום\u200f.txt', '\u202egpj.exe', `${'☂'.repeat(85)}`])
-    it(`an upload is accepted with the unusual name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`an upload with the unusual name ${JSON.stringify(name.slice(0, 16))} is accepted`, () =>
       withSession(async session => {
         assert.equal((await send(session.id, name, 'x')).body.fileName, name);
         await withForm(session, async page => {
@@ -129,7 +129,7 @@ describe('files can be uploaded to a session', () => {
         });
       }));
 
-  it('an upload is refused without a file, with two files, with another content type, or if too large', () =>
+  it('an upload is refused if it contains no file or two files, is not a multipart form, or exceeds a size limit', () =>
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
       const uploadOutcome = async (options: object): Promise<unknown[]> => {
@@ -224,7 +224,7 @@ describe('files can be uploaded to a session', () => {
     }
   });
 
-  it('an upload is listed on the session if its response was lost, and a resend creates no second file', () =>
+  it('an upload that is sent again with its Idempotency-Key creates no second file, and other bytes with the same key are refused', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
@@ -238,7 +238,7 @@ describe('files can be uploaded to a session', () => {
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
 
-  it('an upload can be repeated with its Idempotency-Key after the end of the session', async () => {
+  it('an upload that is sent again with its Idempotency-Key after the end of the session gets the first response, and a new upload is refused', async () => {
     const session = await server.createSession();
     const key = { 'idempotency-key': randomUUID() };
     const firstResponse = await send(session.id, 'once.txt', 'bytes', key);

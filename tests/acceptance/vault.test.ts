@@ -29,7 +29,7 @@ async function createContext(): Promise<string> {
   return body.id;
 }
 
-test('the file of the master key can be read only by its owner, and the key can be replaced while the server is running', async () => {
+test('only its owner can read the file of the master key, and contexts can still be read after the key is replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
   const [before, context] = [masterKey(), await createContext()];
   assert.ok((await berth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);
@@ -41,7 +41,7 @@ test('the file of the master key can be read only by its owner, and the key can 
   assert.match(await readState(await createContext()), /kept/);
 });
 
-test('everyone can read the public keys, and a retired key is removed after 400 days', async () => {
+test('anyone can read the public signing keys, and a retired key is listed until it is removed after 400 days', async () => {
   const read = async () => (await server.api<JsonWebKeySet>('GET', '/.well-known/jwks.json', { key: null })).body.keys;
   const { headers } = await server.api('GET', '/.well-known/jwks.json', { key: null });
   assert.equal(headers['cache-control'], 'public, max-age=300');

@@ -148,7 +148,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   await assertFilmShowsColours(id);
 });
 
-test('a viewer does not change the overrides of the agent', async () => {
+test('a viewer does not change the viewport size and the emulated media that the agent has set', async () => {
   const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

@@ -166,7 +166,7 @@ test('after a SIGKILL and a restart of the server, warm browsers are removed and
   await server.release(session.id);
 });
 
-test('failing starts are reported by /readyz until a start succeeds', async () => {
+test('/readyz returns 503 while browsers fail to start, and 200 once a browser has started', async () => {
   const faultyChromium = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
   await waitForWarmBrowsers(server, 1);

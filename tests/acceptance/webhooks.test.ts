@@ -58,7 +58,7 @@ function isSigned({ headers, body }: ReceivedWebhook, publicKey: string): boolea
     .some(one => verify(null, content, key, Buffer.from(one.slice('v1a,'.length), 'base64')));
 }
 
-test('viewers can read webhooks and deliveries, and developers can change webhooks', async () => {
+test('members with the role viewer can only read webhooks and deliveries, and those with the role developer can create and test webhooks', async () => {
   const owner = await Person.setUpOwner(server);
   const viewer = (await joinApplication(server, owner, 'viewer@example.com', 'viewer')).person;
   const developer = (await joinApplication(server, owner, 'developer@example.com', 'developer')).person;

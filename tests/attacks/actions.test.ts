@@ -84,18 +84,18 @@ test('an Action can be neither approved nor executed with the digest of another 
   assert.deepEqual([executionRefusal.status, executionRefusal.body.code], [409, 'digest_mismatch']);
 });
 
-test('a key without a grant gets 404 for an Action, even with a wrong digest or after the end of the Action', async () => {
+test('a key without a grant for the operation gets 404 for an Action, even with a wrong digest or after the end of the Action', async () => {
   const action = await prepareAction();
   const { key: blind } = await issueAgentKey(server, {
     scopes: ACTION_SCOPES,
     grants: [{ operationId: 'browser.pdf' }],
   });
   const otherAgent = new ActionAgent(server, blind);
-  const unknownResponse = await otherAgent.read(action.jobId);
+  const readRefusal = await otherAgent.read(action.jobId);
   const wrong = { jobId: action.jobId, digest: `sha256:${'0'.repeat(64)}` };
   for (const sent of [action, wrong]) {
     const { status, body } = await otherAgent.execute(sent);
-    assert.deepEqual([status, body.code, body.message], [404, 'not_found', unknownResponse.body.message]);
+    assert.deepEqual([status, body.code, body.message], [404, 'not_found', readRefusal.body.message]);
   }
   await agent.cancel(action.jobId);
   assert.equal((await otherAgent.execute(action)).status, 404, 'the Action is not found after its end either');

@@ -90,7 +90,7 @@ for (const id of TESTED_OPERATIONS)
     }
   });
 
-test('a key without a grant cannot see or call an operation', async () => {
+test('a key can neither see nor call an operation for which it has no grant', async () => {
   const { key } = await issueAgentKey(server, { grants: [{ operationId: 'browser.pdf' }] });
   const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
   assert.deepEqual(

@@ -180,7 +180,7 @@ async function attemptAll<T>(session: CreatedSession, names: readonly string[], 
   return result;
 }
 
-test('every navigation of a main frame to another domain is refused, and an event is recorded for each', async () => {
+test('with allowedDomains, every navigation of a main frame to another domain is refused, and an event is recorded for each', async () => {
   const session = await createGuardedSession();
   landedHosts.clear();
   const names = Object.keys(ATTEMPTS);
@@ -202,7 +202,7 @@ test('every navigation of a main frame to another domain is refused, and an even
   await server.release(session.id);
 });
 
-test('without allowedDomains, the same navigations are allowed', async () => {
+test('without allowedDomains, every way to navigate a page or a frame to another domain works', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
   landedHosts.clear();
   const missingAttempts = (): Array<string | undefined> =>
@@ -244,7 +244,7 @@ test('a networkPolicy with subresources: false applies to pages and their frames
   await server.release(session.id);
 });
 
-test('a client cannot intercept requests on the browser itself', async () => {
+test('with allowedDomains, a client cannot intercept requests on the browser itself', async () => {
   const session = await createGuardedSession();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
@@ -270,7 +270,7 @@ test('if a client fakes a page at another domain, an empty page is shown instead
   await server.release(session.id);
 });
 
-test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its routes, frames, fetches and subdomains still work', async () => {
+test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and can still use routes, frames, fetches and subdomains', async () => {
   const session = await createGuardedSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -294,7 +294,7 @@ test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its ro
   await server.release(session.id);
 });
 
-test('allowedDomains still applies after another server has adopted the session', async () => {
+test('allowedDomains still applies after a restarted server has adopted the session', async () => {
   const session = await createGuardedSession();
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);

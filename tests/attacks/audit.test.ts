@@ -101,7 +101,7 @@ const [
   wholeChain = '',
 ] = await createApplications(8);
 
-test('the database role of the server cannot change or remove entries and seals', async () => {
+test('the database role of the server cannot change or remove audit entries or seals', async () => {
   for (const change of [
     `update audit_entries set action = 'other'`,
     'delete from audit_entries',
@@ -120,7 +120,7 @@ test('the database role of the server cannot change or remove entries and seals'
     });
 });
 
-test('the verification detects a changed entry and reports its number', async () => {
+test('the verification detects a changed entry and a changed seal, and reports their numbers', async () => {
   await sqlAsOwner(`update audit_entries set actor_name = 'Somebody' where chain = $1 and number = 2`, [changedChain]);
   assert.equal(await findProblem(changedChain), 'entry 2 changed');
   await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changedChain]);
@@ -133,7 +133,7 @@ test('the verification detects a changed entry and reports its number', async ()
   assert.equal(await findProblem(changedChain), 'seal 1 changed');
 });
 
-test('the verification detects a removed entry and an entry that replaced it, and reports their numbers', async () => {
+test('the verification reports the number of a removed entry, and also detects if another entry was given this number', async () => {
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removedChain]);
   assert.equal(await findProblem(removedChain), 'entry 3 missing');
   await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removedChain]);

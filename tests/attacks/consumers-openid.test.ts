@@ -156,7 +156,7 @@ test('the keys of a provider are fetched again for a token with a new key, but n
 });
 
 for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])
-  test(`a discovery document whose ${name} is an internal address is refused`, async () => {
+  test(`a discovery document whose ${name} is an internal or invalid address is refused, and the error does not contain the address`, async () => {
     for (const address of [
       'http://169.254.169.254/latest/meta-data',
       'https://169.254.169.254/',
@@ -175,7 +175,7 @@ for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end
     hostileProvider.document = {};
   });
 
-test('an issuer is refused if it is an internal address or its discovery document contains another issuer', async () => {
+test('an issuer is refused if it is an internal address, or if its discovery document has another issuer or only unsafe algorithms', async () => {
   for (const issuer of [
     'http://169.254.169.254',
     'https://10.0.0.1',
@@ -194,7 +194,7 @@ test('an issuer is refused if it is an internal address or its discovery documen
   assert.equal((await owner.get(providerPath('inside'))).status, 404);
 });
 
-test('a client secret is not reused when the issuer of the provider changes', async () => {
+test('a change of the issuer of a provider is refused without a client secret, so that the new issuer does not get the stored secret', async () => {
   const { clientSecret: _, ...rest } = providerBody;
   const writeResponse = await owner.send<ErrorBody>(
     'PUT',

@@ -105,7 +105,7 @@ test('a six-digit code cannot be guessed, because the sixth attempt is refused e
   assert.equal(sixthRefusal.status, 401, sixthRefusal.text);
 });
 
-test('the response does not depend on whether an address is known, and no code is e-mailed to an unknown address', async () => {
+test('a request for an e-mail code gets the same response for known and unknown addresses, and no code is e-mailed to an unknown address', async () => {
   await lab.signIn('known@example.com');
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
   const { signIn } = await lab.startSignIn();
@@ -152,7 +152,7 @@ test('requests from pages of other origins are refused, with or without a prefli
   }
 });
 
-test('a browser is redirected only to registered addresses', async () => {
+test('a sign-in with an unregistered redirect address is refused, and so is a cookie sign-in that does not return to a page for consumers', async () => {
   const codeChallenge = challengeOf('x'.repeat(43));
   for (const redirectUri of [
     'https://evil.example/',

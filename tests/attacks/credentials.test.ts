@@ -75,7 +75,7 @@ test('a token without the scope account:tokens cannot list tokens and can revoke
   assert.equal((await as(confinedToken.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
-test('a restricted token can list itself and the tokens that it issued, and can revoke those', async () => {
+test('a restricted token can list only itself and the tokens that it issued, and can revoke no other tokens', async () => {
   const managerToken = await createCliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
@@ -306,4 +306,4 @@ test('behind a trusted proxy, cidrAllow applies to the address of the caller, fo
   await server.release(session.id);
 });
 
-test('no open row, process or file of a session remains after the tests', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

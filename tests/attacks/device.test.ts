@@ -127,7 +127,7 @@ test("a device code cannot read another authorization's state", async () => {
 
 // ---- the person ----------------------------------------------------------------------------------------------------------
 
-test('only the person who first read a user code can read it again or decide on it', async () => {
+test('only the person who first looked up a user code can read its authorization again or decide on it', async () => {
   const stranger = await registerOtherPerson(server, 'stranger@example.com');
   const startedDevice = await devices.start();
   const unread = await devices.decide<ErrorBody>(

@@ -149,7 +149,7 @@ test('with one allowed host name, no byte is delivered to other hosts, and each 
   await server.release(session.id);
 });
 
-test('without a networkPolicy, attempts that can leave a jail arrive, and those that a jail blocks do not', async () => {
+test('without a networkPolicy, attempts to send data to other hosts succeed, except those that a jail blocks', async () => {
   const session = await server.createSession({ keepAlive: true, extensionIds: [uploadResponse.body.id] });
   await attemptAll(session, () =>
     eventually(
@@ -162,7 +162,7 @@ test('without a networkPolicy, attempts that can leave a jail arrive, and those 
   await server.release(session.id);
 });
 
-test('the attempts that a jail blocks arrive if Chromium runs without a jail', async () => {
+test('attempts to reach other hosts that a jail blocks succeed if Chromium runs without a jail', async () => {
   const outsideFile = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, outsideFile];

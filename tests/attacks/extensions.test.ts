@@ -216,7 +216,7 @@ test('requests of an extension cannot bypass the egress proxy, even with a proxy
   assert.equal(secret.hits('/'), hitsBefore, 'a proxy setting of the extension does not bypass the egress proxy');
 });
 
-test('no open row, process or file of a session remains after the tests', async () => {
+test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(neighbour.id);

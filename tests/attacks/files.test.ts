@@ -69,7 +69,7 @@ describe('a hostile box', () => {
         assert.equal((await list(id)).total, 0);
       }));
 
-  it('if a hostile box replaces its downloads folder with a link during a download, only this download fails', () =>
+  it('if a hostile box replaces its downloads folder with a link during a download, the download fails and is not listed', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
       const downloads = join(boxFolder(id), 'downloads');

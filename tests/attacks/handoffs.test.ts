@@ -370,7 +370,7 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
-test('request bodies of a masked hand-off are not returned to a client that observed the requests', async () => {
+test('request and response bodies of a masked hand-off are not returned to a client that observed the requests', async () => {
   const { id, connectUrl, browser } = await openOtpPage();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -419,7 +419,7 @@ test('the log omits the query of the URL of a navigation that was refused in a m
   await server.release(session.id);
 });
 
-test('messages that a page logged in a masked hand-off are not shown after the hand-off, on a new connection, by a tool or in the log after a restart', async () => {
+test('messages that a page logged in a masked hand-off are not shown after a restart, on a new connection, by a tool or in the log', async () => {
   const { id, connectUrl, browser } = await openOtpPage();
   const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
@@ -450,7 +450,7 @@ test('messages that a page logged in a masked hand-off are not shown after the h
   await server.release(id);
 });
 
-test('in a session without recording, other viewers cannot see the text that the person types, and an intercepted request cannot be redirected', async () => {
+test('in a masked hand-off of a session without recording, other viewers cannot see the typed text, and a client cannot redirect an intercepted request', async () => {
   const { id, browser, page } = await openOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -484,7 +484,7 @@ test('in a session without recording, other viewers cannot see the text that the
   await server.release(id);
 });
 
-test('while a person has control, input of the agent has no effect, through any connection, call or earlier live view', async () => {
+test('while a person has control, input from CDP connections, tool calls and other live views has no effect', async () => {
   const { id, connectUrl, browser, page } = await openOtpPage();
   const hits = pages.hits('/done');
   const earlierViewer = await LiveViewer.open(await readDebugUrl(id));

@@ -131,12 +131,12 @@ function suite(form: Form): void {
         const { stdout, stderr } = run(callScript(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
-    test('a helper can create a user namespace, but no mount namespace in it', () => {
+    test('a helper can create a user namespace, but not together with a mount namespace', () => {
       const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
       assert.equal(run(callScript(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
       assert.equal(run(callScript(unshare, USER_NAMESPACE)).stdout, '0');
     });
-    test('a helper cannot open packet, netfilter or virtual machine sockets', () => {
+    test('a helper cannot open packet, netfilter, virtual machine or kernel crypto sockets, but can open a TCP socket', () => {
       const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
       for (const [family, type, protocol] of [
         [17, 3, 0],
@@ -148,7 +148,7 @@ function suite(form: Form): void {
       assert.equal(run(callScript(socket, 2, 1, 0)).stdout, '0');
     });
     if (process.arch === 'x64')
-      test('a helper cannot make a system call with a number of another architecture', () => {
+      test('a helper cannot make a system call of the x32 ABI', () => {
         assert.equal(run(callScript(X32_GETPID)).stdout, String(ENOSYS));
       });
     test('the process limit prevents a helper from starting two hundred processes', () => {

@@ -75,7 +75,7 @@ test('a command with the id of an unanswered command is refused, because it woul
   await server.release(session.id);
 });
 
-test('a client gets a response to every inspected command, even if its parameters are malformed', async () => {
+test('a client gets a response to every command that the gateway inspects, even if its parameters are malformed', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(INSPECTED_PARAMS))
     for (const name of names)
@@ -92,7 +92,7 @@ test('a client gets a response to every inspected command, even if its parameter
   await server.release(session.id);
 });
 
-test('a client gets a response to malformed parameters that it sends through a DevTools link', async () => {
+test('a client gets a response to each command with malformed parameters that it sends through a DevTools link', async () => {
   const { session, client } = await open();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));

@@ -230,7 +230,7 @@ test('a receipt can be verified without a network, and one changed byte is detec
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
 });
 
-test('a page with a NUL in its text, which the database cannot store, does not prevent a call from ending', async () => {
+test('a NUL in the text of a page, which the database cannot store, is replaced in the output, and the call succeeds', async () => {
   const { body, text } = await invoke(server, key, 'browser.content', { url: `${pages.url}/nul`, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
   assert.match(JSON.stringify(body.output), /a\uFFFDb/);

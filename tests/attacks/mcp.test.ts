@@ -98,7 +98,7 @@ test('a key cannot access a session of another application, even with the sessio
   });
 });
 
-test('a page cannot send an arbitrarily long response or event to the threads that control sessions', async () => {
+test('a script result that is too long is cut or refused, even if the page replaces JSON.stringify, and a long console message is not returned', async () => {
   const { call, close } = await connectAgent();
   const { sessionId } = await call('browser_open');
   await call('browser_navigate', { sessionId, url: `${pages.url}/names` });
@@ -142,7 +142,7 @@ test('a key with only browsers:connect can control sessions, but cannot open, cl
   await server.release(id);
 });
 
-test('a revoked key is refused at once, between two calls', async () => {
+test('a key that is revoked between two calls is refused at the second call', async () => {
   const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
   const { call, close } = await connectAgent(made.key);
   const { sessionId } = await call('browser_open');
@@ -224,7 +224,7 @@ test('a page that hangs delays only its own session', async () => {
   await close();
 });
 
-test('a page with a thousand dialogs and a page with five thousand elements get bounded responses', async () => {
+test('tool calls on a page with a thousand dialogs and on a page with five thousand elements get bounded responses', async () => {
   const { call, close } = await connectAgent();
   const { sessionId, text } = await call('browser_open', { url: `${pages.url}/alerts` });
   const [, ref = ''] = /"Alert" \[ref=(\w+)\]/.exec(text) ?? [];
@@ -262,4 +262,4 @@ test('messages that are not JSON-RPC, batches and unknown methods are refused, a
   assert.match((await post(ownPath, server.key)).text, /browser_open/);
 });
 
-test('no open row, process or file of a session remains after the tests', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

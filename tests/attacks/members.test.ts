@@ -252,7 +252,7 @@ test('only twenty of twenty-five concurrent invitations are created', async () =
   assert.equal(responses.filter(({ status }) => status === 201).length, 20);
 });
 
-test('an address that contains a mail header is refused, and unknown fields are refused', async () => {
+test('an invitation is refused if its address contains a mail header or is malformed, or if it has an unknown field', async () => {
   for (const email of [
     'a@b.test\r\nBcc: c@d.test',
     'a@b.test, c@d.test',

@@ -37,7 +37,7 @@ const call = (id: string, orderId: string) => {
 const hosts = [upstream.host];
 const auth = { credentialId: 'shop-api', as: 'bearer' };
 
-test('a schema that is too expensive to evaluate is refused with its path, without delaying other requests', async () => {
+test('a schema that is too expensive to evaluate is refused without delaying other requests, and the error contains its path', async () => {
   const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
   const doublingDefs = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [
@@ -121,7 +121,7 @@ test('inputs that are too expensive to validate are refused, without delaying an
   assert.equal(upstream.receivedRequests('/slow').length, 0);
 });
 
-test('an operation for another host is refused, and so is a call after the hosts of its credential have changed; neither sends the credential', async () => {
+test('an operation for a host that its credential does not allow is refused, and so is a call after the allowed hosts have changed; no request is sent', async () => {
   const writeResponse = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
   assert.equal(writeResponse.status, 201, writeResponse.text);
   const otherUpstream = await openUpstream();
@@ -184,7 +184,7 @@ test('an output that looks like a stored file is not treated as a file, and does
   }
 });
 
-test('a secret that the service echoes is masked in the response', async () => {
+test('a secret that the called service echoes is masked in the response of the call', async () => {
   const basic = Buffer.from(`me:${PASSWORD}`).toString('base64');
   const echoes = [
     SECRET,
@@ -226,7 +226,7 @@ test('a secret that the service echoes is masked in the response', async () => {
   assert.ok(!callResponse.text.includes(basic), callResponse.text);
 });
 
-test('a slow or endless response ends at the time limit, and a compressed response is not unpacked', async () => {
+test('a call fails at its time limit if the response is slow and endless, and a compressed response makes a call fail without being unpacked', async () => {
   await owner.publish('shop.read', cancelOrderOperation(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });

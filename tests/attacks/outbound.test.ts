@@ -136,7 +136,7 @@ test('a request is sent to the checked address, with the host name in SNI and in
   for (const name of ['cookie', 'authorization', 'proxy-authorization']) assert.ok(!(name in (request?.headers ?? {})));
 });
 
-test('a redirect to the metadata address is returned and not followed', async t => {
+test('a redirect to the metadata address or to loopback is returned and not followed', async t => {
   const bait = await openTrap(t);
   const target = await openReceiver(t, (request, response) => {
     const location =
@@ -279,7 +279,7 @@ test('http is allowed only to an address that the operator opened', async t => {
   assert.equal(summarizeFailure(await outbound.check('http://public.test/')), 'refused not_https');
 });
 
-test('headers that would inject other headers or control the connection are refused', async t => {
+test('headers that would inject other headers or control the connection are refused, and so are too many headers and invalid methods', async t => {
   const { port, seen, url } = await openReceiver(t, (_, response) => response.end());
   const outbound = await open(t, { ports: [port] });
   const badHeaders: ReadonlyArray<Readonly<Record<string, string>>> = [

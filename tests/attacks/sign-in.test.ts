@@ -185,7 +185,7 @@ test('only one of fifty concurrent sign-ins with the same e-mailed code succeeds
   await server.advance(10 * MINUTE_MS);
 });
 
-test('ten of a hundred concurrent guesses of a code or password are checked, and the others are refused', async () => {
+test('only ten of many concurrent guesses of a code or a password are admitted, and the others are refused', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -235,7 +235,7 @@ test('nobody can register without an invitation', async () => {
   }
 });
 
-test('the passkey of another person is refused in a step-up', async () => {
+test('a passkey that is not registered for the account is refused in a step-up', async () => {
   const stranger = new Authenticator(fromLocalhost.origin);
   await ada.signIn(EMAIL);
   const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, fromLocalhost))
@@ -244,7 +244,7 @@ test('the passkey of another person is refused in a step-up', async () => {
   assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, fromLocalhost)), 'sign_in_failed');
 });
 
-test('forged passkey responses do not sign in', async () => {
+test('forged passkey responses can neither register a passkey nor sign in', async () => {
   const passkey = new Authenticator(fromLocalhost.origin);
   await ada.signIn(EMAIL);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });

@@ -66,7 +66,7 @@ function secretIn(address: string): string {
   return longest;
 }
 
-test('apart from e-mails, no credential is in the database or the server log in clear text', async () => {
+test('no credential is in clear text in the server log, or in the database outside the stored e-mails', async () => {
   const secrets = await useCredentials();
   const tableQuery =
     "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";

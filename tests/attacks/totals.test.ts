@@ -30,10 +30,10 @@ describe('clients that do not read their responses', () => {
   /** The unread bytes per client, below the limit for a single client. */
   const RESPONSE_BYTES = 60 * MIB;
   const CLIENTS = 6;
-  /** The value of UNREAD_BYTES_MAX. */
+  /** The same as `UNREAD_BYTES_MAX.session` in waiting-bytes.ts. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('clients that do not read are disconnected, starting with the client with the most unread bytes, until the session is within its limit; others stay connected', () =>
+  it('clients that do not read are disconnected until the unread bytes of the session are within its limit, and the other clients stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -247,13 +247,13 @@ describe('locales and policies', () => {
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('locales and policies share a folder if Chromium treats them as equal', async () => {
+  it('locales that Chromium treats as equal share a folder', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(listFolders('locales').sort(), ['en', 'en-u-ca-buddhist']);
   });
 
-  it('locales and policies are removed above a limit if they are unused, and kept if they are in use', async () => {
+  it('unused folders of locales and policies are removed above a limit, and the folder of a locale in use is kept', async () => {
     const dayAgo = new Date(server.now().getTime() - 86_400_000);
     for (const kind of ['locales', 'policies'] as const)
       for (let count = 0; count < 40; count++) {

@@ -225,7 +225,7 @@ test('results, pictures and errors of a call that types credentials do not conta
   keep('the answer of a failed call', failedCallResponse.text);
 });
 
-test('neither a viewer nor another window at the same address can see the text while the service types it', async () => {
+test('a viewer of another window at the same address does not see the text that the service types', async () => {
   const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   [watched, shown] = [toOpen.promise, toType.promise];
   const all = [
@@ -306,7 +306,7 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
   keep('credentials', (await owner.send('GET', 'credentials')).text);
 });
 
-test('recordings of both windows are black where the text was shown', async () => {
+test('the recordings of a page and of the window that it opened do not show the typed text', async () => {
   const id = sessions.at(-1) ?? assert.fail();
   const replays = await eventually(
     'two replays',
@@ -325,7 +325,7 @@ test('recordings of both windows are black where the text was shown', async () =
   }
 });
 
-test('recordings are black where the text was shown', async () => {
+test('the replay and the MP4 file of a recording are black where the page showed the typed text', async () => {
   const [id = ''] = sessions;
   const [replay] = await eventually(
     'a replay',

@@ -31,7 +31,7 @@ async function aContext(key: string, value: string): Promise<string> {
   return body.id;
 }
 
-test('a key that was moved to another context and a data key that was moved to another application are refused', async () => {
+test('sealed data stays unreadable after a context, its key or the data key of its application is moved to another application', async () => {
   const thiefKey = await createOtherApplicationKey(server);
   const victimContext = await aContext(server.key, 'of the victim');
   const thiefContext = await aContext(thiefKey, 'of the thief');

@@ -109,7 +109,7 @@ test('endpoints that never respond do not delay the endpoint of another applicat
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });
 
-test('only the status of a response that is endless or compressed is used', async () => {
+test('a delivery uses only the status of a response that is endless or compressed', async () => {
   receiver.respondTo('/endless', response => {
     response.writeHead(200);
     const more = (): void => {

@@ -26,7 +26,7 @@ describeArtifacts('S3', async scope => open(scope.own(await startS3())));
 describe('artifacts on S3', () => {
   const newKey = () => downloadKey(randomUUID() as ApplicationId, randomUUID() as SessionId, randomUUID());
 
-  it('the S3 store serves the created links, also for ranges, until the links expire', async () => {
+  it('links signed by the S3 store serve the object and ranges of it, contain an expiry, and return 404 after the object is removed', async () => {
     const store = await startS3();
     const artifacts = open(store);
     try {
@@ -73,7 +73,7 @@ describe('artifacts on S3', () => {
     }
   });
 
-  it('abandoned uploads in all pages of the list are aborted, even if another host has aborted one of them', async () => {
+  it('abandoned uploads on all list pages are aborted, even if another host has already aborted one of them', async () => {
     const [now, yesterday] = [systemClock.now(), addMs(systemClock.now(), -25 * 3_600_000)];
     const uploadXml = (id: string, initiated: Date): string =>
       `<Upload><Key>of/${id}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`;

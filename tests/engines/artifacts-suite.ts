@@ -24,7 +24,7 @@ import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Scope } from '../../server/kit/scope.ts';
 
 const MIB = 1024 ** 2;
-/** Garbage collection takes a long time, so it runs once per this number of bytes. */
+/** Garbage collection is slow, so the test collects only each time this many bytes have been streamed. */
 const COLLECT_INTERVAL_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -105,7 +105,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await readSize(key, { first: 5, last: 9 }), MIB);
     });
 
-    it('an object is replaced atomically', async () => {
+    it('an object can be replaced while it is open for reading, and the next read returns the new object', async () => {
       const key = newKey();
       await artifacts.put(key, Readable.from([randomBytes(2 * MIB)]));
       const openedArtifact = await artifacts.open(key);
@@ -127,7 +127,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal((await read(key))?.toString(), 'first');
     });
 
-    it('a put stops when its signal is aborted', async () => {
+    it('a put is rejected when its signal is aborted, and no object is stored', async () => {
       const key = newKey();
       const controller = new AbortController();
       const endlessSource = async function* () {
@@ -153,7 +153,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       await assert.rejects(artifacts.putFile(newKey(), path), /is missing/);
     });
 
-    it('objects are listed by prefix, which matches whole path segments only', async () => {
+    it('the objects of a session are listed by its prefix, without objects of other sessions', async () => {
       const session = newSession();
       const keys = [
         uploadKey(APP, session, randomUUID()),

@@ -49,7 +49,7 @@ describe('artifacts on disk', () => {
       assert.deepEqual(readdirSync(join(folder, 'artifacts', 'objects')), []);
     }));
 
-  it('an object that is removed during a backup is linked in the folder of the backup first', () =>
+  it('an object that is removed during a backup is kept in the folder of the backup', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
@@ -60,7 +60,7 @@ describe('artifacts on disk', () => {
       assert.equal(readFileSync(join(folder, '.backup-1', 'artifacts', 'objects', key), 'utf8'), 'x');
     }));
 
-  it('a staged file that is removed during a backup is linked in the folder of the backup first', () =>
+  it('a staged file that is removed during a backup is kept in the folder of the backup', () =>
     inFolder(async folder => {
       const staging = await Staging.open(folder);
       const { name } = await staging.write(Readable.from([Buffer.from('x')]));
@@ -70,7 +70,7 @@ describe('artifacts on disk', () => {
       assert.equal(readFileSync(join(folder, '.backup-1', 'staging', 'outbox', name), 'utf8'), 'x');
     }));
 
-  it('an error is reported when the disk cannot store a file', () =>
+  it('a put fails when the disk cannot store the object, and leaves no unfinished file behind', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       mkdirSync(join(folder, 'artifacts', 'objects', APP));
@@ -82,7 +82,7 @@ describe('artifacts on disk', () => {
 });
 
 describe('artifact key', () => {
-  it('an artifact key consists of ids, numbers and checksums', () => {
+  it('an artifact key is built from ids or a checksum, and is accepted when it is parsed', () => {
     assert.equal(downloadKey(APP, SESSION, 'abc'), `${APP}/sessions/${SESSION}/downloads/abc`);
     const key = extensionKey(APP, 'a'.repeat(64));
     assert.equal(asKey(key), key);

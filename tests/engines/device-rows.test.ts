@@ -82,7 +82,7 @@ test('a duplicate user code is rejected, and the number of pending authorization
   assert.equal(await device.insert({ ...duplicateRow, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
-test('only one of several concurrent claims succeeds, and only its account can read the authorization again', async () => {
+test('only one of several concurrent claims succeeds, and only the account that made this claim can read the authorization again', async () => {
   const row = await aRow();
   const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
   const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));

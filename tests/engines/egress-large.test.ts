@@ -169,7 +169,7 @@ test('the proxy forwards the next response after a HEAD response that declares a
   wire.socket.destroy();
 });
 
-test('the proxy keeps the order of pipelined requests even if the first is answered last', async t => {
+test('the proxy returns the responses to pipelined requests in order, even if a later request is answered first', async t => {
   // The proxy sends each pipelined request on its own connection, so the requests reach the server in no particular
   // order.
   const largeSent = Promise.withResolvers<void>();
@@ -200,7 +200,7 @@ function pourEndlessly(socket: Socket): void {
   more();
 }
 
-test('the proxy ends a transfer when the policy is replaced', async t => {
+test('the proxy ends a transfer when a new policy forbids it', async t => {
   const { fixture, port } = await openOutsideServer(t, pourEndlessly);
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/'));

@@ -180,7 +180,7 @@ test('the proxy passes every method with and without a body, with a Content-Leng
     );
 });
 
-test('the proxy passes the headers of HEAD, 204 and 304 without a body', async t => {
+test('the proxy forwards the headers of responses to HEAD, and of 204 and 304 responses, without waiting for a body', async t => {
   const port = await startOrigin(t, (request, response) => {
     const status = Number(request.url?.slice(1));
     response.writeHead(status, status === 204 ? { 'x-seen': 'yes' } : { 'content-length': '1234', 'x-seen': 'yes' });
@@ -289,7 +289,7 @@ test('the proxy keeps bytes that the browser sends before its tunnel is open', a
   wire.socket.destroy();
 });
 
-test('the proxy passes TLS end to end', async t => {
+test('the proxy passes TLS end to end, so that the client verifies the certificate of the server', async t => {
   const port = await listen(
     t,
     createHttpsServer(tls, (_request, response) => response.end('secret')),
@@ -408,7 +408,7 @@ test('the proxy forwards the head of a response before its body arrives', async 
   );
 });
 
-test('one side of a tunnel can end before the other', async t => {
+test('after one side of a tunnel has ended, the other side can still send, and all bytes arrive', async t => {
   const upperCaseServer = createServer({ allowHalfOpen: true }, async socket => {
     const parts: Buffer[] = [];
     for await (const part of socket) parts.push(part);
@@ -637,7 +637,7 @@ test('the proxy closes all connections on close, and its listener can then be us
   newTunnel.socket.destroy();
 });
 
-test('a request of the HTTP client of Node.js succeeds through the proxy', async t => {
+test('a request from the HTTP client of Node.js succeeds through the proxy', async t => {
   const port = await startOrigin(t, (_request, response) => response.end('fine'));
   const fixture = await openFixture(t, { ports: [port] });
   const request = httpRequest({

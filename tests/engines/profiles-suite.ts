@@ -197,7 +197,7 @@ export function describeProfiles(form: Form): void {
       assert.equal(mode & 0o077, 0, 'other users have no access');
     });
 
-    test('symbolic links, pipes and names with line breaks are skipped when a profile is packed', async () => {
+    test('symbolic links, pipes and files with a line break in their names are skipped when a profile is packed', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         const storage = join(profile, 'Default/IndexedDB');
@@ -339,7 +339,7 @@ export function describeProfiles(form: Form): void {
         assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} is unchanged`);
     });
 
-    test('unpacking neither follows nor replaces an existing link or file', async () => {
+    test('unpacking fails if a link or a file is in the way, and writes nothing through a link', async () => {
       const otherFolder = join(dataDir, `elsewhere-${count++}`);
       const good = () => sealArchive(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [

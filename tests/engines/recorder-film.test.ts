@@ -314,7 +314,7 @@ test('a frame of the largest size that a page may have is encoded', async () => 
   assert.deepEqual(segments[0]?.size, largestSize);
 });
 
-test('the HLS playlist and the segments are valid for several sizes', async () => {
+test('the HLS playlist and the segments are valid for a page whose size changes', async () => {
   const shownFrames = [
     { atMs: 0, jpeg: makeJpeg(RED, LARGE_SIZE) },
     { atMs: 2_500, jpeg: makeJpeg(GREEN, ODD_SIZE) },

@@ -176,7 +176,7 @@ test('at most one JPEG block around a field is masked, and the masked area does 
     assert.ok(jpeg.equals(maskedJpegs[0] ?? EMPTY_JPEG), 'the masked picture differs by text');
 });
 
-test('the color of a field is detected where no mask is applied', async () => {
+test('an unmasked element with the color of the password fields is visible in the recorded frames', async () => {
   await evaluate(
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );

@@ -503,7 +503,7 @@ export function describeSlots(form: Form): void {
         await assertLeavesNothing(box);
       });
 
-      test('two boxes are isolated from each other', async () => {
+      test('a box can neither see the files of another box nor connect to its listeners', async () => {
         const [one, other] = await Promise.all([startGuest(slots), startGuest(slots)]);
         await runInGuest(
           one,
@@ -631,7 +631,7 @@ export function describeSlots(form: Form): void {
       assert.deepEqual(leftoversOf(dataDir, kept.session), []);
     });
 
-    test('a sweep removes a box whose server was killed and then its leader', async () => {
+    test('a sweep removes a box after its server and then its leader were killed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');

@@ -166,7 +166,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual([await countListed(addMs(NOW, 4000)), await countListed(addMs(NOW, 5001))], [1, 0]);
     });
 
-    it('a link is bound to the first browser, and its secret is deleted after too many wrong attempts', async () => {
+    it('a link is bound to the first browser that opens it, and its secret is deleted after too many wrong attempts', async () => {
       const row = aHandoff(await aRunningSession());
       await store.handoffs.insert(row);
       const bindResults = await Promise.all(

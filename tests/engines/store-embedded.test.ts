@@ -173,7 +173,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.deepEqual([socketFolder, address?.trim()], [join(dataDir, 'run'), '']);
   });
 
-  it('the embedded PostgreSQL runs in its own session and without the environment of the server', async () => {
+  it('the embedded PostgreSQL runs in its own POSIX session and without the environment of the server', async () => {
     await open();
     const pid = postmasterPid();
     const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -277,7 +277,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(await findFolderOwner(dataDir), undefined);
   });
 
-  it('the cluster of another major version is refused and not changed', async () => {
+  it('a cluster of another major version of PostgreSQL is refused and not changed', async () => {
     writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '14\n');
     const filesBefore = readdirSync(join(dataDir, 'pg')).sort();
     await assert.rejects(open(), error => {
@@ -290,7 +290,7 @@ describe('a server on the embedded PostgreSQL', () => {
     await (await open()).ping();
   });
 
-  it('the doctor command reports the owner of the data folder and the state of PostgreSQL', async () => {
+  it('the status of the data folder contains the owner of the folder and the state of PostgreSQL', async () => {
     assert.equal((await dataFolderStatus(join(dataDir, 'none'))).exists, false);
     const store = await open();
     const { binaries, ...status } = await dataFolderStatus(dataDir);
@@ -311,7 +311,7 @@ describe('first start', () => {
     assert.ok(!existsSync(join(dataDir, 'pg.new')));
   });
 
-  it('the first start does not use a foreign folder as a cluster', async () => {
+  it('the first start is refused if the folder of the cluster has other content, and this content is kept', async () => {
     mkdirSync(join(dataDir, 'pg'));
     writeFileSync(join(dataDir, 'pg', 'precious'), 'data');
     await assert.rejects(open(), error => isFault(error, 'data_folder_unusable'));
@@ -415,7 +415,7 @@ describe('a command', () => {
     assert.equal(await findFolderOwner(dataDir), undefined);
   });
 
-  it('a command waits for other commands', async () => {
+  it('concurrent commands wait for each other, and all of them succeed', async () => {
     const work = async (): Promise<AccountId> => {
       const command = await open({ isBesideServer: true, lockWaitMs: 2 * STEP_MS });
       const id = await addAccount(command);
@@ -450,7 +450,7 @@ describe('socket folder', () => {
   const long = (): string => join(dataDir, 'a'.repeat(100));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-  it('the socket folder is created elsewhere if the path of the data folder is too long, and is removed with the server', async () => {
+  it('the socket folder is created elsewhere if the path of the data folder is too long, and is removed when the store is closed', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
     const folder = findPostmaster(long())?.socketFolder ?? '';
@@ -529,7 +529,7 @@ describe('PostgreSQL binaries', () => {
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
-  it('the PostgreSQL binaries are not linked to paths outside their package', async () => {
+  it('no library link is created outside the package of the PostgreSQL binaries, even if the list of links contains such a path', async () => {
     const root = join(dataDir, 'evil');
     mkdirSync(join(root, 'native'), { recursive: true });
     const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];

@@ -241,7 +241,7 @@ describe('session events', () => {
     assert.deepEqual(events, []);
   });
 
-  it('session events are listed in pages, and can be filtered by type', async () => {
+  it('session events are listed in list pages, and can be filtered by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.markRunning(row.id, NOW);
@@ -390,7 +390,7 @@ describe('session events', () => {
     await listener.close();
   });
 
-  it('session events are deleted some time after the end of the session, and not before', async () => {
+  it('session events are deleted only if their session ended before the cutoff, and the session itself is kept', async () => {
     const [old, young, living] = [await aSession(), await aSession(), await aSession()];
     for (const [row, endedAt] of [
       [old, addMs(NOW, -40 * DAY_MS)],

@@ -216,7 +216,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       assert.ok(queryCount <= 60, String(queryCount));
     });
 
-    it('concurrent requests of a credential are admitted up to its limit', async () => {
+    it('as many concurrent requests of a credential as its limit allows are all admitted', async () => {
       const perMinute = { reads: 100, writes: 100 };
       const rows = store.requestRates;
       const host = new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false });
@@ -318,7 +318,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, addMs(now, -60 * SECOND_MS), now)).created, 1);
       });
 
-      it('the bytes of a day are added up and included in the next admission of that day, and old days are deleted', async () => {
+      it('the egress bytes of a day are added up and included in the next admission of that day, and old days are deleted', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();
         const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
@@ -346,7 +346,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
       });
 
-      it('the bytes of many applications are added up correctly when they are added concurrently', async () => {
+      it('the egress bytes of many applications are added up correctly when they are added concurrently', async () => {
         const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
         const reversedApplications = applications.toReversed();
         const oneByteEach = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
@@ -390,7 +390,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
-      it('the expiresAt of the terms is stored instead of the expiresAt of the row', async () => {
+      it('the expiresAt that the terms callback returns is stored instead of the expiresAt of the passed row', async () => {
         const expiresAt = addMs(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placedSession = await assertPlaced(
@@ -452,7 +452,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(row), { existing: next });
       });
 
-      it('idempotency keys are stored with the session id in the transaction that places the session', async () => {
+      it('placing a session stores its id with the idempotency key, and places nothing if the key does not belong to the run', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const run = await aRun({ hostId });

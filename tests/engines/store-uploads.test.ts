@@ -119,7 +119,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.get(ownApplication, row.id), undefined);
     });
 
-    it('unused extensions are removed, and only files that no extension needs', async () => {
+    it('unused extensions are removed, and files are removed only if no extension needs them', async () => {
       const application = await anApplication();
       const old = addMs(NOW, -48 * HOUR_MS);
       const staleExtension = await anExtension(application, 'stale', old);

@@ -101,7 +101,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       return counts;
     };
 
-    it('the largest values of a session are kept, and deleted with the session', async () => {
+    it('the largest usage values of a session are kept, and deleted with the session', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const id = await aSession({ applicationId, hostId, createdMinute: 0, startMs: 1 });
       const sessionId = id;

@@ -105,7 +105,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       );
     }
 
-    it('one signing key is in use, and every retired key is kept', async () => {
+    it('after several rotations, exactly one signing key is active, and every retired key is kept', async () => {
       const key = (kid: string, ms = 0): SigningKeyRow => ({
         ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: addMs(NOW, ms) },
       });

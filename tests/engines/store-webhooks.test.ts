@@ -115,7 +115,7 @@ describe('webhooks in the store', () => {
     assert.equal(await secondTake[0], undefined);
   });
 
-  it('while a failed delivery waits, the next delivery is taken, and it can be taken again only after its reservation has expired', async () => {
+  it('while a failed delivery waits, the next delivery is taken, which can be taken again only after its reservation has expired', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));

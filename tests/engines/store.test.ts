@@ -142,7 +142,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it('all applications with a name are found, or only the application whose slug equals the name', async () => {
+      it('a search for a name finds all applications with that name, or only the application whose slug equals the name', async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
@@ -178,7 +178,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.equal(responses.filter(response => response === 'limit_reached').length, 17);
       });
 
-      it('applications are listed newest first in pages without gaps or repetitions', async () => {
+      it('applications are listed newest first in list pages without gaps or repetitions', async () => {
         const account = await anAccount();
         for (let made = 0; made < 5; made += 1) await anApplication(account);
         const pages = await pagesOf<ApplicationId>(before =>
@@ -204,7 +204,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     });
 
     describe('keys', () => {
-      it('the inserted row of a key is returned, without absent fields', async () => {
+      it('an inserted key is found by hash and by id, with exactly the fields that were inserted', async () => {
         const row = key((await anApplication()).id);
         assert.equal(await store.keys.insert(row, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(row.hash), row);
@@ -297,7 +297,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     });
 
     describe('tokens', () => {
-      it('the inserted row of a token is returned', async () => {
+      it('an inserted token is found by hash and by id, with exactly the fields that were inserted', async () => {
         const account = await anAccount();
         const openToken = token(account.id);
         const narrowToken = {
@@ -505,7 +505,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     });
 
     describe('state changes of a session', () => {
-      it('a session starts running once', async () => {
+      it('a session that is marked as running twice concurrently starts running once', async () => {
         const { id } = await aSession();
         const both = await Promise.all([store.sessions.markRunning(id, NOW), store.sessions.markRunning(id, NOW)]);
         assert.equal(both.filter(Boolean).length, 1);
@@ -645,7 +645,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     });
 
     describe('due times', () => {
-      it('the due sessions of this host are returned, oldest first, in batches', async () => {
+      it('the due sessions of a host are returned in batches, in the order in which they became due', async () => {
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
@@ -668,7 +668,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(await due(30), [decidedSession.id, connectSession.id, expiringSession.id]);
       });
 
-      it('the connect and release timers are restarted after a restart of the server', async () => {
+      it('after a restart of the server, no connect or release deadline of its sessions is before the end of the grace period', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = addMs(NOW, 30_000);
@@ -715,7 +715,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         );
       });
 
-      it('the minutes and bytes of an application are summed, including those of running sessions', async () => {
+      it('the browser minutes and proxy bytes of an application are summed, and the minutes include those of running sessions', async () => {
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });
@@ -829,7 +829,7 @@ describe('database of an operator', () => {
     return new Secret(url.href);
   };
 
-  it('the store waits for a free connection for longer than a new connection may take', async () => {
+  it('a query waits for a free database connection for longer than opening a new connection may take', async () => {
     const { db, close } = openDatabase({ url: server.url }, silentLog, { poolMax: 1 });
     const sleep = sql`select pg_sleep(6)`.execute(db);
     const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
@@ -848,7 +848,7 @@ describe('database of an operator', () => {
     assert.doesNotMatch(JSON.stringify(error) + error.stack, /wrong-secret/);
   });
 
-  it('an unreachable database server is reported after a wait that can be aborted', async () => {
+  it('the wait for an unreachable database server ends when the signal is aborted', async () => {
     const url = urlWith(it => {
       it.port = '1';
     });
@@ -891,7 +891,7 @@ describe('database of an operator', () => {
     await assertRefused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
   });
 
-  it('a database of a newer version is reported and not changed', async () => {
+  it('a database of a newer version of Berth is refused', async () => {
     await query(server, 'create database newer');
     const url = urlWith(it => {
       it.pathname = '/newer';

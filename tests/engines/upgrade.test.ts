@@ -53,7 +53,7 @@ test('after an upgrade, the account of the first start owns both applications, a
   );
 });
 
-test('keys and tokens of the earlier version are found by their hashes, with their scopes', async () => {
+test('after an upgrade, the existing keys and tokens are found by their hashes, with their scopes', async () => {
   const first = await store.keys.byHash(hashOf(FIRST_KEY));
   const second = await store.keys.byHash(hashOf(SECOND_KEY));
   assert.deepEqual([first?.name, second?.name, second?.applicationId], ['First key', 'shop', SECOND_APPLICATION]);

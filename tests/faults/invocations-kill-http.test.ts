@@ -202,7 +202,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
   });
 }
 
-test('a request that is repeated after the kill returns the same invocation and sends no request to the service', async () => {
+test('a repeated write whose invocation is ambiguous returns the same invocation and sends no second request to the service', async () => {
   const repeatedResponse = await start('write', 'after-write');
   assert.deepEqual(
     [repeatedResponse?.status, repeatedResponse?.body.status, arrivedRequests('after-write').length],

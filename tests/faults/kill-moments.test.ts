@@ -134,7 +134,7 @@ for (const afterMs of [6, 25])
     }
   });
 
-test('a repeated create returns the first session if the server was killed while its browser was hanging', async () => {
+test('a create that is repeated after a kill during a hanging start returns the same session, which ended with service_restart if it was pending', async () => {
   await waitUntilAllWarm();
   chromium.setBehavior('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());

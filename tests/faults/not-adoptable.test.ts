@@ -111,7 +111,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   }
 }
 
-test('the start of a server removes folders, cgroups and processes of its data folder that belong to no session', async () => {
+test('the start of a server ends processes and removes files of its data folder that belong to no session, but ends no process of another data folder', async () => {
   const keptSession = await server.createSession({ keepAlive: true });
   const strayId = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();

@@ -78,7 +78,7 @@ test('no event is lost or written twice if the server is killed at several momen
   await assertAllDelivered(webhook, '/moments', events);
 });
 
-test('an endpoint that was down while the server was killed gets its messages once it is up', async () => {
+test('an endpoint that was down while the server was killed gets its deliveries once it is up', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/down') });
   await receiver.stop();
   const { id } = await server.createSession();

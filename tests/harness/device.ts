@@ -81,7 +81,7 @@ export class DeviceFixture {
     return { decision: 'approve', applicationIds: [this.#server.applicationId] };
   }
 
-  /** Reads and approves as the owner. */
+  /** Reads and approves the request as the owner. */
   async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, fields: object = {}): Promise<void> {
     const owner = await this.signInOwner();
     const readResponse = await this.read(owner, code);

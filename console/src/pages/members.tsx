@@ -252,7 +252,7 @@ function InvitationList({ app }: { readonly app: string }) {
 
 const ENDINGS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired unused' } as const;
 
-/** Shows until when the invitation can be accepted, or when and why it ended. */
+/** Shows when a pending invitation expires, or how and when it ended. */
 const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { readonly invitation: Invitation }) =>
   status === 'pending' ? (
     <>

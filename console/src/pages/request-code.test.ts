@@ -12,7 +12,7 @@ const REQUEST: CreateSession = {
   browserSettings: { allowedDomains: ['a.test', 'b.test'], viewport: { width: 390, height: 844 } },
 };
 
-test('a request contains only values that differ from the defaults', () => {
+test('a request always contains timeout and keepAlive, and only those browser settings that differ from the defaults', () => {
   assert.deepEqual(requestOf(INITIAL_FORM), { timeout: 900, keepAlive: true });
   const { browserSettings } = requestOf({
     ...INITIAL_FORM,
@@ -34,7 +34,7 @@ test('the curl command passes the request unchanged through a shell', () => {
   assert.match(stdout, /Authorization: Bearer bak_x/);
 });
 
-test('the TypeScript object equals the request', () => {
+test('the object in the TypeScript code equals the request', () => {
   const code = requestCode('TypeScript', REQUEST, 'http://127.0.0.1:1');
   const literal = /JSON\.stringify\((\{[\s\S]*?\n {2}\})\)/.exec(code)?.[1] ?? '';
   const { stdout } = spawnSync(process.execPath, ['-p', `JSON.stringify(${literal})`], { encoding: 'utf8' });

@@ -35,7 +35,7 @@ test('readFilters ignores unknown and invalid filters in the address', () => {
   assert.deepEqual(readFilters({ show: 'nothing', find: 7, reason: 'bored', key: 'x', since: 'toString' }), {});
 });
 
-test('isSessionId distinguishes a session id from a metadata search', () => {
+test('isSessionId returns true for a session id with any case and with spaces around it, and false for a metadata search', () => {
   assert.equal(isSessionId(' 01A1FB0F-8a6d-7bc2-a144-66b1e6013d1b '), true);
   assert.equal(isSessionId('run=01a1fb0f'), false);
 });

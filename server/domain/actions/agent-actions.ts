@@ -88,7 +88,11 @@ export class AgentActions {
       return insertResult;
     });
     if (insertOutcome === 'application_full')
-      throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
+      throw limitReached(
+        'open Actions in this application',
+        OPEN_ACTIONS_PER_APPLICATION_MAX,
+        'Wait until some of them end, or cancel one that is no longer needed.',
+      );
     if (insertOutcome === 'end_user_full') throw tooManyOpenActions();
     if (insertOutcome !== 'inserted' && 'similar' in insertOutcome) throw alreadyPrepared(insertOutcome.similar);
     if (insertOutcome !== 'inserted' && !insertOutcome.existing.requestDigest.equals(row.requestDigest))
@@ -223,7 +227,8 @@ export class AgentActions {
     const { endUsers } = this.#parts;
     if (!endUsers)
       throw fault('feature_unavailable', 'This installation has no end users, so no end user can approve an Action.', {
-        advice: 'Set the approval of the operation to member or owner.',
+        advice:
+          'Omit endUser. If the operation requires the approval of an end user, set its approval to member or owner.',
       });
     if (!endUser)
       throw invalidRequest([{ path: 'endUser', message: 'is required, because an end user approves this operation' }]);

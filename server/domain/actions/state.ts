@@ -16,14 +16,14 @@ const ENDED_WITHOUT_EXECUTION: readonly ActionStatus[] = ['refused', 'expired', 
 export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
   if (!ENDED_WITHOUT_EXECUTION.includes(status)) return;
   throw fault('expired', `The Action ${id} has already ended (status ${status}). Nothing was started.`, {
-    advice: 'Prepare a new Action if the call is still needed.',
+    advice: 'If the call is still needed, the agent can prepare a new Action.',
     details: { status },
   });
 }
 
 export const alreadyDecided = ({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): Error =>
   fault('already_decided', `The Action ${id} was already decided (${status}). The decision cannot be changed.`, {
-    advice: 'Prepare a new Action to get another decision.',
+    advice: 'To request another decision, the agent can prepare a new Action.',
     details: { status },
   });
 

@@ -80,7 +80,7 @@ test('creates several seals for many entries, and seals only new entries', async
   assert.deepEqual(await verdict(), { chains: 1, seals: 3, entries: 2501, unsealed: 1 });
 });
 
-test('verifies the audit log after a rotation of the signing key', async () => {
+test('verifies the audit log after a rotation of the signing key, but reports a changed seal if the old key has been removed', async () => {
   const { add, sealer, verdict, signers } = await createAuditLog();
   add(1);
   await sealer.seal();

@@ -54,7 +54,7 @@ test('refuses a file that contains a private key, regardless of the label of the
 test('refuses a file that is not a certificate, and reports the reason', () => {
   assertRefused('', /no certificate.*BEGIN CERTIFICATE/);
   assertRefused(root.der.subarray(0, -5), /no certificate.*DER/);
-  assertRefused(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
+  assertRefused(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 has the type X509 CRL/);
   assertRefused('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is not a valid certificate/);
   assertRefused(root.pem.slice(0, -30), /no certificate/);
 });

@@ -75,10 +75,13 @@ function blocksOf(text: string): readonly Block[] {
 
 function readBlock(label: string, body: string, number: number): ParsedCertificate {
   if (!LABELS.includes(label))
-    throw invalidFile(`its block ${number} is a ${label}`, 'Remove the block: only CERTIFICATE blocks are allowed.');
+    throw invalidFile(
+      `block ${number} has the type ${label}`,
+      'Remove the block: only CERTIFICATE blocks are allowed.',
+    );
   const certificate = parse(Buffer.from(body, 'base64'));
   if (!certificate)
-    throw invalidFile(`its block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
+    throw invalidFile(`block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
   return describe(certificate);
 }
 

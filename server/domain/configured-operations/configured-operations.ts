@@ -26,7 +26,15 @@ import type { JsonObject } from '../../kit/json.ts';
 import { cancelActionsOfOperation } from '../actions/withdrawing.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { fault, invalidRequest, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
+import {
+  fault,
+  invalidRequest,
+  limitReached,
+  notFound,
+  nothingToMatch,
+  preconditionFailed,
+  roleMissing,
+} from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import type { Cursors } from '../identity/cursors.ts';
@@ -246,7 +254,7 @@ export class ConfiguredOperations {
     ifMatch: string | undefined,
     content: OperationContent,
   ): Promise<void> {
-    if (ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (ifMatch !== undefined && ifMatch.trim() !== '*') throw nothingToMatch();
     await this.#insertRow(caller, { ...row, status: 'draft' }, content, 1);
   }
 
@@ -471,7 +479,7 @@ const reservedId = (id: string): Error =>
 
 const toolNameTaken = (id: string): Error =>
   fault('name_taken', `Another operation has the same tool name as ${id}.`, {
-    advice: 'Choose an id that differs from the other id in more than . and _.',
+    advice: 'The tool name is the id with _ instead of each dot. Choose an id that leads to another tool name.',
   });
 
 const kindNotChangeable = ({ id, kind }: OperationRow): Error =>

@@ -11,9 +11,9 @@ export const invalidGrant = (problem: string, advice = 'Start a new sign-in with
     },
   );
 
-export const providerDisabled = (provider: string): Error =>
+export const providerDisabled = (provider: string, path = '/identity/providers/{providerId}'): Error =>
   fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
-    advice: 'An admin of the application can turn this provider on: PUT /v1/applications/{appId}/identity.',
+    advice: `An admin of the application can turn this on: PUT /v1/applications/{appId}${path}.`,
     details: { field: 'providerId' },
   });
 

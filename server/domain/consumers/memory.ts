@@ -115,7 +115,8 @@ export class Memory {
     await store.atomically(async trx => {
       const outcome = await trx.consumerMemory.insertConsent(row, CONSENTS_MAX, now);
       if (outcome === 'gone') throw notFound('Consumer', caller.consumerId);
-      if (outcome === 'limit_reached') throw limitReached('consents of this consumer', CONSENTS_MAX);
+      if (outcome === 'limit_reached')
+        throw limitReached('consents of this consumer', CONSENTS_MAX, 'Withdraw one that is no longer needed.');
       const details = { keyId, access, patterns: keys.length };
       const entry = { action: 'memory.consented', outcome: 'success', details, target: targetOf(row) } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, trx);

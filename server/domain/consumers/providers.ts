@@ -14,7 +14,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
+import { fault, invalidRequest, limitReached, notFound, nothingToMatch, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
@@ -74,7 +74,7 @@ export class Providers {
         { path: 'providerId', message: `is reserved or not a valid id; expected an id such as acme` },
       ]);
     const existingProvider = await identities.provider(applicationId, providerId);
-    if (!existingProvider && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (!existingProvider && ifMatch !== undefined && ifMatch.trim() !== '*') throw nothingToMatch();
     const currentRevision = existingProvider ? revisionFrom(ifMatch, existingProvider.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
     const title = cleanName(changes.title);

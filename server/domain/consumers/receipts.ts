@@ -1,4 +1,4 @@
-// The receipts that name a consumer: calls by agents for the consumer, and reads and writes of the memory.
+// The receipts that name a consumer: calls by agents for the consumer, and reads and writes of the consumer's memory by agents.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { ConsumerReceipt, ConsumerReceiptPage, ListConsumerReceipts } from '../../../contract/consumer-data.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';

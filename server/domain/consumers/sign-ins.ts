@@ -90,7 +90,7 @@ export class SignIns {
     const application = await identities.application(appId);
     const identity = await identities.of(application.id);
     const isHosted = providerId === HOSTED_PROVIDER;
-    if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId);
+    if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId, '/identity');
     const transport = startRequest.transport ?? 'token';
     if (!isAllowed(startRequest.redirectUri, transport, identity, origin)) throw notRegistered();
     const now = clock.now();

@@ -129,7 +129,12 @@ function periodOf({ from, to }: CreditUsageQuery, now: Date): Period {
   if (beginTime > endTime) throw invalidRequest([{ path: 'from', message: 'is after `to`' }]);
   const days = { from: startOfUtcDay(beginTime), to: addMs(startOfUtcDay(endTime), DAY_MS) };
   if (days.to.getTime() - days.from.getTime() > CREDIT_USAGE_DAYS_MAX * DAY_MS)
-    throw invalidRequest([{ path: 'from', message: `is more than ${CREDIT_USAGE_DAYS_MAX} days before \`to\`` }]);
+    throw invalidRequest([
+      {
+        path: 'from',
+        message: `is too early: the period may contain at most ${CREDIT_USAGE_DAYS_MAX} UTC days, including the days of \`from\` and \`to\``,
+      },
+    ]);
   return days;
 }
 

@@ -44,7 +44,7 @@ test('extends the hold of a running session to cover the next five minutes', () 
   assert.deepEqual(dueAt, addMs(START, 2 * CAPTURE_INTERVAL_MS));
 });
 
-test('a session near its time limit holds credit only for the remaining time', () => {
+test('a session near its time limit holds credit only for its cost so far and the remaining time', () => {
   const { target } = meteringOf(
     HELD_RESERVATION,
     { ...RUNNING_SESSION, expiresAt: addMs(START, 70_000) },

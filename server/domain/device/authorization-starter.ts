@@ -107,7 +107,7 @@ function scopesIn(text: string | undefined): readonly string[] {
   const requestedScopes = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
   const unknownScopes = requestedScopes.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
   if (unknownScopes.length > 0)
-    throw fault('invalid_scope', 'scope contains an unknown scope.', {
+    throw fault('invalid_scope', 'The parameter scope contains an unknown scope.', {
       advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
     });
   return requestedScopes.length > 0 ? requestedScopes : DEFAULT_DEVICE_SCOPES;
@@ -124,7 +124,7 @@ function assertChallenge({ code_challenge: challenge, code_challenge_method: met
 function assertResource(resource: string | undefined, publicUrl: string): void {
   if (resource === undefined) return;
   if (URL.canParse(resource) && new URL(resource).href === new URL(publicUrl).href) return;
-  throw fault('invalid_target', 'resource is not the address of this service.', {
+  throw fault('invalid_target', 'The parameter resource is not the address of this service.', {
     advice: `Omit resource, or send ${publicUrl}.`,
   });
 }

@@ -7,7 +7,7 @@ const isFromSession = createIsFromSession({
   isThisMachine: address => address === '203.0.113.7',
 });
 
-test('recognizes a connection from an egress proxy by its address and port', () => {
+test('treats a request as sent from a session if its peer address and port are those of a connection of an egress proxy', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '127.0.0.1' }));
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '198.51.100.1' }), 'whatever it reports');
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 40_001, client: '127.0.0.1' }));

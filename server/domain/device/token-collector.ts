@@ -13,7 +13,7 @@ import type { DeviceRow, TokenRequestEffect } from '../../engines/store/rows/dev
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { newId, type TokenId } from '../../kit/ids.ts';
-import { fault, invalidRequest, limitReached } from '../faults.ts';
+import { fault, invalidRequest, limitReached, REVOKE_ADVICE } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { type MintedCredential, mint, recognizeSecret } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
@@ -69,7 +69,8 @@ export class TokenCollector {
       if (verdict.kind === 'redeem') await audit.recordRedemption({ ...row, tokenId: verdict.token.id }, source, trx);
       return collectResult;
     });
-    if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
+    if (verdict === 'limit_reached')
+      throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX, REVOKE_ADVICE);
     if (row && verdict.kind === 'revoke') await this.#forgetToken(row, verdict.token);
     if (!row || verdict.kind !== 'redeem' || !verdict.mintedCredential) throw refusal(verdict);
     return {

@@ -72,8 +72,8 @@ export class EventService implements Events, Closeable {
     const signal = AbortSignal.any([callerSignal, closing]);
     signal.addEventListener('abort', () => waker.trigger(), { once: true });
     try {
-      const isNewOnly = !session && query.after === undefined && query.from === undefined;
-      let afterId = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
+      const wantsOnlyNewEvents = !session && query.after === undefined && query.from === undefined;
+      let afterId = wantsOnlyNewEvents ? await this.#newest(caller) : Number(query.after ?? 0);
       // Reads at least once, because a stream that ends without a read gets the status 204, which clients interpret as
       // the end of the session.
       do {

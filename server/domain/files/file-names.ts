@@ -17,7 +17,7 @@ export function requireUploadName(name: string): string {
 }
 
 function nameProblem(name: string): string | undefined {
-  if (name === '' || name === '.' || name === '..') return 'is not a file name';
+  if (name === '' || name === '.' || name === '..') return 'is not allowed';
   if (/[/\\]/.test(name)) return 'contains a slash';
   if (CONTROL_CHARACTER.test(name)) return 'contains a control character';
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has ${Buffer.byteLength(name)} bytes`;

@@ -63,7 +63,12 @@ function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined
   if (maskRecord === undefined) return [{ path: 'mask', message: 'must be true or false' }];
   return record === undefined || record === maskRecord
     ? []
-    : [{ path: 'mask', message: `means record=${maskRecord}, but record has another value; omit mask or record` }];
+    : [
+        {
+          path: 'mask',
+          message: `is ${mask}, which means record=${maskRecord}, but record has another value; omit mask or record`,
+        },
+      ];
 }
 
 /** Returns the requester. A client without a key id was authenticated by the signing key of its session. */

@@ -8,7 +8,10 @@ export const handoffExists = ({ id, origin, sessionId }: HandoffRow): Error =>
     origin === 'viewer'
       ? `A person controls session ${sessionId} in its live view.`
       : `Session ${sessionId} already has an open hand-off.`,
-    { advice: 'Wait until the hand-off ends, or cancel the hand-off.', details: { handoffId: id } },
+    {
+      advice: 'Wait until the hand-off ends. Only its requester, or an admin of the application, can cancel it.',
+      details: { handoffId: id },
+    },
   );
 
 export const handoffClaimed = ({ id, sessionId }: Pick<HandoffRow, 'id' | 'sessionId'>): Error =>
@@ -19,7 +22,7 @@ export const handoffClaimed = ({ id, sessionId }: Pick<HandoffRow, 'id' | 'sessi
 
 export const handoffEnded = ({ id, status }: Pick<HandoffRow, 'id' | 'status'>): Error =>
   fault('already_decided', `Hand-off ${id} has ended (status ${status}).`, {
-    advice: 'Request another hand-off.',
+    advice: 'If a person is still needed, the agent can request another hand-off.',
     details: { status },
   });
 

@@ -18,7 +18,7 @@ import { type ApplicationId, type HandoffId, isUuid, type KeyId, type SessionId 
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { ANONYMOUS, byAgent, byCaller } from '../audit/by-caller.ts';
-import { fault, invalidRequest, notFound, roleMissing, scopeMissing } from '../faults.ts';
+import { fault, invalidRequest, notFound, roleMissing, scopeMissing, sessionNotRunning } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, AgentCaller, RequestSource } from '../identity/caller.ts';
 import { mint, recognizeSecret } from '../identity/credentials.ts';
@@ -279,7 +279,7 @@ export class Handoffs {
 
   #leaseOf(row: HandoffRow): Lease {
     const lease = this.#parts.leaseOf(row.sessionId);
-    if (!lease) throw handoffEnded(row);
+    if (!lease) throw isOpen(row) ? sessionNotRunning(row.sessionId, 'ending') : handoffEnded(row);
     return lease;
   }
 

@@ -1,4 +1,5 @@
-// Announces a change of control to the audit log, the events of the session, the clients of the agent, and the log.
+// Reports a change of control in the audit log, as an event of the session, and to the clients of the agent. Failed
+// writes go to the log of the server.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';

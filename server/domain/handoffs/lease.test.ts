@@ -199,7 +199,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('passes queued input when the session is handed over to another process', async () => {
+  test('passes queued input when the session is left to the next process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
     const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));

@@ -32,6 +32,7 @@ import type { Lease } from './lease.ts';
 import { consumerHandoffPage, handoffPage, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
+const WAIT_ADVICE = 'Wait until some of them end, or cancel one that is no longer needed.';
 
 /** The requester, already verified by the caller. */
 export interface Requester {
@@ -105,7 +106,7 @@ export class HandoffRequests {
     const origins = terms.allowedOrigins?.map(originOf);
     if (terms.record === 'keep') await this.#assertMayRecord(session);
     if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
-      throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
+      throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX, WAIT_ADVICE);
     const consumerId = await this.#consumerIn(application, terms);
     return { session, lease, origins, consumerId };
   }
@@ -118,7 +119,7 @@ export class HandoffRequests {
     if (!consumer)
       throw invalidRequest([{ path: 'claimableBy.endUser', message: 'does not exist in this application' }]);
     if ((await handoffs.countOpenOfConsumer(consumer.id)) >= OPEN_HANDOFFS_PER_CONSUMER_MAX)
-      throw limitReached('open hand-offs of this end user', OPEN_HANDOFFS_PER_CONSUMER_MAX);
+      throw limitReached('open hand-offs of this end user', OPEN_HANDOFFS_PER_CONSUMER_MAX, WAIT_ADVICE);
     return consumer.id;
   }
 

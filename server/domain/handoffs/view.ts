@@ -36,15 +36,15 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
 
 export const isOpen = ({ status }: HandoffRow): boolean => status === 'requested' || status === 'claimed';
 
-interface HandoffPlace {
+interface HandoffIds {
   readonly id: string;
   readonly applicationId: string;
 }
 
 /** Returns the address of the page on which a member, or a person with the secret of the link, claims the hand-off. */
-export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
+export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
 /** Returns the address of the page on which the consumer whom the hand-off names claims the hand-off. */
-export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
+export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

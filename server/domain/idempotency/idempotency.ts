@@ -14,7 +14,7 @@ import { requestDigest } from './request-digest.ts';
 export type { IdempotencyRun };
 
 const RETENTION_MS = 24 * 60 * 60_000;
-/** Maximum time that an equal request waits for the first request. */
+/** Maximum time that an identical request waits for the first request. */
 const WAIT_MAX_MS = 30_000;
 /** Interval at which the state of a first request in another process is read. */
 const POLL_MS = 250;
@@ -34,7 +34,7 @@ export interface WriteRequest {
 }
 
 /**
- * The data from which the response to an equal request is made. If `kept` is missing, the first run was interrupted
+ * The data from which the response to an identical request is made. If `kept` is missing, the first run was interrupted
  * after it had created the session.
  */
 export interface FirstRunResult {
@@ -70,7 +70,7 @@ export class Idempotency {
   }
 
   /**
-   * Returns a run, which the caller must end, or the stored result of an equal request. Waits for an equal request that
+   * Returns a run, which the caller must end, or the stored result of an identical request. Waits for an identical request that
    * is running.
    */
   async begin(write: WriteRequest, signal: AbortSignal): Promise<{ run: Run } | { again: FirstRunResult }> {
@@ -90,7 +90,7 @@ export class Idempotency {
   }
 
   /**
-   * Returns a digest that is the same for equal requests. It is used to recognize equal creates that have no
+   * Returns a digest that is the same for identical requests. It is used to recognize identical creates that have no
    * idempotency key.
    */
   digestOf(operation: string, body: unknown): Buffer {
@@ -181,7 +181,7 @@ export class Run {
     this.#forget = forget;
   }
 
-  /** Called if the request took effect. The response to equal requests is made from `storedResponse`. */
+  /** Called if the request took effect. Identical requests then get a response made from `storedResponse`. */
   keep(storedResponse: JsonObject): Promise<void> {
     return this.#end(() => this.#rows.keep(this.row, storedResponse));
   }
@@ -192,7 +192,7 @@ export class Run {
   }
 
   /**
-   * Called if it is unknown whether the request took effect. The row then determines the response to equal requests, as
+   * Called if it is unknown whether the request took effect. The row then determines the response to identical requests, as
    * after a crash.
    */
   abandon(): void {

@@ -6,7 +6,7 @@ import { requestDigest } from './request-digest.ts';
 const secret = new Secret('s'.repeat(32));
 const digestOf = (request: unknown): string => requestDigest(secret, request).toString('hex');
 
-test('computes the same digest for equal requests, regardless of the order of their fields', () => {
+test('computes the same digest for identical requests, regardless of the order of their fields', () => {
   assert.equal(digestOf({ a: 1, b: { c: [1, 2], d: null } }), digestOf({ b: { d: null, c: [1, 2] }, a: 1 }));
   assert.equal(digestOf({ a: 1, b: undefined }), digestOf({ a: 1 }));
 });

@@ -20,7 +20,7 @@ import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts'
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
-import { fault, limitReached, notFound, preconditionFailed } from '../faults.ts';
+import { fault, limitReached, notFound, preconditionFailed, REVOKE_ADVICE } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import type { AccountCaller } from './caller.ts';
 import { cleanRanges, credentialView, earlierExpiry, futureExpiry, statusOf } from './credential-rules.ts';
@@ -232,7 +232,8 @@ const grantView = ({ credentials, ...grant }: GrantRow): Grant => ({
 
 const operationsOf = ({ grants }: KeyRow): string[] => grants.map(({ operationId }) => operationId);
 
-const tooManyKeys = (): Error => limitReached('active agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
+const tooManyKeys = (): Error =>
+  limitReached('active agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX, REVOKE_ADVICE);
 
 const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
   replacedBy

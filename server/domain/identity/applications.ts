@@ -79,7 +79,12 @@ export class Applications {
       });
       if (outcome === 'inserted') return row;
       if (outcome === 'token_used') throw tokenIsRestricted();
-      if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
+      if (outcome === 'limit_reached')
+        throw limitReached(
+          'applications in this account',
+          APPLICATIONS_PER_ACCOUNT_MAX,
+          'Use one of your applications: applications cannot be deleted.',
+        );
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
     }

@@ -129,7 +129,7 @@ test('an agent key authenticates its application, and a token authenticates its 
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
-test('accepts a key in X-BB-API-Key, or the same key in both headers, and ignores the case of the scheme', async () => {
+test('accepts the same key in X-BB-API-Key, in Authorization or in both, and ignores the case of the Bearer scheme', async () => {
   const { callers } = await setup();
   for (const sent of [
     { apiKey: text },
@@ -255,7 +255,7 @@ test('stops listening for notifications when it is closed', async () => {
   assert.ok(seen.closed);
 });
 
-test('authenticates a person by a session cookie, but not by the cookie value as a bearer credential, and not after the idle timeout', async () => {
+test('authenticates a person by the cookie of a human session, but not by the cookie value as a bearer credential, and not after the idle timeout', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = personCookie.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');

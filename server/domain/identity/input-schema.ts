@@ -214,7 +214,8 @@ function hasLookaroundOrReference(source: string): boolean {
 }
 
 function requireList(value: Json, path: string, min = 1): readonly Json[] {
-  if (!Array.isArray(value) || value.length < min) throw invalidSchema(path, 'is not a list, or is empty');
+  if (!Array.isArray(value) || value.length < min)
+    throw invalidSchema(path, min > 0 ? 'is not a list, or is empty' : 'is not a list');
   return value;
 }
 

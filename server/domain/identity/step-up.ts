@@ -19,8 +19,17 @@ export function assertSteppedUp(
     const isRecent = now.getTime() - via.authTime.getTime() <= STEP_UP_MAX_AGE_SECONDS * 1000;
     if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(requiredAcr)) return;
   }
-  throw fault('insufficient_user_authentication', 'This operation requires a recent proof of your identity.', {
-    advice: 'Prove your identity with your passkey, code or password, then send the request again.',
+  const [message, advice] = isSession
+    ? [
+        'This operation requires a recent proof of your identity.',
+        'Prove your identity with your passkey, code or password, then send the request again.',
+      ]
+    : [
+        'This operation requires a recent proof of identity, which this credential cannot give.',
+        'Sign in with a browser, prove your identity, and send the request from there.',
+      ];
+  throw fault('insufficient_user_authentication', message, {
+    advice,
     details: {
       ...{ acrValues: requiredAcr, maxAge: STEP_UP_MAX_AGE_SECONDS },
       ...(kind === 'account' ? { stepUpUrl: '/signin?step-up' } : {}),

@@ -17,7 +17,7 @@ import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from 
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
-import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
+import { fault, invalidRequest, limitReached, notFound, REVOKE_ADVICE, scopeMissing } from '../faults.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Applications } from './applications.ts';
 import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
@@ -96,7 +96,8 @@ export class Tokens {
     };
     await this.#parts.store.atomically(async trx => {
       const outcome = await trx.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
-      if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
+      if (outcome === 'limit_reached')
+        throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX, REVOKE_ADVICE);
       await this.#record(trx, 'token.created', row, source);
     });
     return { row, token: text };
@@ -261,7 +262,7 @@ function assertMayGrant(caller: AccountCaller, scopes: readonly string[]): void 
   const refusedScopes = scopes.filter(scope => scope === UNGRANTABLE_SCOPE || !caller.scopes.has(scope));
   if (refusedScopes.length === 0) return;
   throw fault('permission_denied', `This credential cannot grant ${refusedScopes.join(', ')}.`, {
-    advice: 'Request only scopes that the calling token has, and never account:tokens.',
+    advice: 'Request only scopes that this credential has, and never account:tokens.',
     details: { scopes: refusedScopes },
   });
 }

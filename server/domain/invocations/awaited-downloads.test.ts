@@ -54,7 +54,7 @@ test('returns the files if the last download began shortly before the time limit
   assert.ok('files' in outcome, JSON.stringify(outcome));
 });
 
-test('names the downloads that are still running at the end of the time limit', async () => {
+test('fails with timeout at the time limit, and names the downloads that are still running', async () => {
   const outcome = await awaitDownloads({ completeAfterMs: 10_000 });
   assert.ok('failed' in outcome);
   assert.deepEqual(outcome.failed, {

@@ -41,7 +41,7 @@ export function reservationOf(
   const minCost = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
   if (maxCost !== undefined && maxCost < minCost)
     throw invalidRequest([
-      { path: 'maxCost', message: `is ${maxCost}, but the first second costs ${minCost} micro-credits` },
+      { path: 'maxCost', message: `is ${maxCost}, but the call costs at least ${minCost} micro-credits` },
     ]);
   const estimatedUse = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
   const estimate = Math.min(price + meteredCost(rates, estimatedUse), Number.MAX_SAFE_INTEGER);

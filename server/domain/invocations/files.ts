@@ -42,7 +42,8 @@ const storageFull = (bytes: number, usedBytes: number, limit: number): Error =>
     'limit_reached',
     `The files have ${bytes} bytes, but ${usedBytes} of the ${limit} bytes that the application may store are in use.`,
     {
-      advice: 'Delete downloads that are no longer needed, or raise the limit maxStoredBytes of the application.',
+      advice:
+        'Delete downloads that are no longer needed, or ask an admin of the application for a higher limit (maxStoredBytes).',
       details: { limit },
     },
   );

@@ -41,7 +41,7 @@ describe('termsOf', () => {
 });
 
 describe('quotaOf', () => {
-  test('quotaOf returns the number of remaining sessions', () => {
+  test('quotaOf returns the number of sessions that remain after the create', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 

@@ -37,7 +37,7 @@ function hostWithFullBucket() {
 const writeConcurrently = (rates: FleetRates, writes: number) =>
   Promise.allSettled(Array.from({ length: writes }, () => rates.take(credential, true)));
 
-test('admits ten concurrent requests, although a share has only six tokens', async () => {
+test('admits ten concurrent requests, although the host first takes only six tokens from the shared bucket', async () => {
   const { rates, asked: requestedTokens } = hostWithFullBucket();
   const results = await writeConcurrently(rates, 10);
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10);

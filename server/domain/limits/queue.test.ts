@@ -137,7 +137,7 @@ test('a new create does not overtake waiting creates, but waits, or is refused f
   scene.queue.close(() => new Error('closed'));
 });
 
-test('admits creates of applications that wait for a slot in round-robin order, including applications that join later', async () => {
+test('admits waiting creates of several applications in round-robin order, including applications that join later', async () => {
   const scene = new QueueScene();
   for (const name of ['a1', 'a2', 'a3']) await scene.join(A, name);
   for (const name of ['b1', 'b2']) await scene.join(B, name);

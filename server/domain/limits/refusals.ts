@@ -47,6 +47,8 @@ interface RefusalText {
   readonly scope: string;
   readonly message: (limit: number, used: number) => string;
   readonly advice: string;
+  /** Replaces `advice` after the create has waited. */
+  readonly adviceAfterWait?: string;
 }
 
 const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
@@ -56,12 +58,14 @@ const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
     message: (limit, used) =>
       `You have reached your max concurrent sessions limit (limit ${limit}, currently ${used}).`,
     advice: 'No session was created. Release a session, wait for one to end, or send Prefer: wait=SECONDS.',
+    adviceAfterWait: 'No session was created. Release a session, or wait for one to end.',
   },
   minute: {
     code: 'rate_limited',
     scope: 'application',
     message: (limit, used) => `You have reached your limit of creates per minute (limit ${limit}, currently ${used}).`,
     advice: 'No session was created. Wait for the number of seconds in retry-after, or send Prefer: wait=SECONDS.',
+    adviceAfterWait: 'No session was created. Wait for the number of seconds in retry-after.',
   },
   egress: {
     code: 'rate_limited',
@@ -86,9 +90,9 @@ const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
 };
 
 export function refusalFault({ why, limit, used, retryAfterSeconds }: Refusal, waited?: WaitDetails): Fault<ErrorCode> {
-  const { code, scope, message, advice } = REFUSAL_TEXTS[why];
+  const { code, scope, message, advice, adviceAfterWait } = REFUSAL_TEXTS[why];
   return new Fault(code, message(limit, used), {
-    advice,
+    advice: (waited && adviceAfterWait) || advice,
     details: { limit, used, scope, retryAfterSeconds, ...waited },
   });
 }

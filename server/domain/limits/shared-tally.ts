@@ -82,7 +82,7 @@ export class SharedTally {
   readonly #clock: Clock;
   readonly #fleetCounter: FleetCounter;
   readonly #localTally: Tally;
-  /** Refusals by the database, oldest first. */
+  /** Refusals because of the shared count, oldest first. */
   readonly #refusals = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
   constructor(options: SharedTallyOptions, clock: Clock, counter: FleetCounter) {

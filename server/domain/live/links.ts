@@ -96,8 +96,13 @@ function claimsOf(value: unknown): LinkClaims | undefined {
   };
 }
 
-const NEW_ADDRESS_ADVICE = 'Call GET /sessions/{id}/debug to get new addresses.';
-export const invalidLink = () =>
+const NEW_ADDRESS_ADVICE = 'Call GET /v1/browsers/sessions/{id}/debug to get new addresses.';
+const invalidLink = () =>
   fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: NEW_ADDRESS_ADVICE });
+/** The address is valid, but does not allow this request. */
+export const linkInsufficient = () =>
+  fault('signed_url_invalid', 'This live view address does not allow the request.', {
+    advice: 'Use an address that grants control of the session.',
+  });
 export const linkExpired = (reason: string) =>
   fault('signed_url_expired', `This live view address ${reason}.`, { advice: NEW_ADDRESS_ADVICE });

@@ -9,7 +9,7 @@ import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { notFound, sessionNotRunning } from '../faults.ts';
+import { fault, notFound, sessionNotRunning } from '../faults.ts';
 import { Lease } from '../handoffs/lease.ts';
 import type { LeaseParts } from '../handoffs/lease-parts.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -20,7 +20,7 @@ import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import { sessionEnded } from '../sessions/session-connector.ts';
 import type { Watcher } from '../sessions/watchers.ts';
-import { invalidLink, type LinkClaims, type LiveLinks, type LiveRight, linkExpired } from './links.ts';
+import { type LinkClaims, type LiveLinks, type LiveRight, linkExpired, linkInsufficient } from './links.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
 const ADDRESS_LIFE_MAX_MS = 21_600_000;
@@ -191,7 +191,7 @@ export class LiveView implements Watcher {
     if (endedRow) throw sessionEnded(endedRow);
     const { live, claims } = await this.resolve(token, id);
     const { keyId } = claims;
-    if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalidLink();
+    if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw linkInsufficient();
     return { live, keyId, expiresAt: claims.expiresAt };
   }
 
@@ -208,7 +208,7 @@ export class LiveView implements Watcher {
     const page = claims.page ?? requestedPage;
     const { keyId } = claims;
     if (claims.right !== 'control' || page === undefined || (requestedPage ?? page) !== page || !keyId)
-      throw invalidLink();
+      throw linkInsufficient();
     return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
@@ -220,7 +220,11 @@ export class LiveView implements Watcher {
   /** Resolves an address for an upload. The address must grant the right to control, and a viewer must have control. */
   async resolveUploader(token: string, id: string): Promise<LiveSession> {
     const { live, lease, claims } = await this.resolve(token, id);
-    if (claims.right !== 'control' || !lease.control) throw invalidLink();
+    if (claims.right !== 'control') throw linkInsufficient();
+    if (!lease.control)
+      throw fault('signed_url_invalid', 'A file can be uploaded only while a viewer has control of the session.', {
+        advice: 'Take control, then upload the file again.',
+      });
     return live;
   }
 

@@ -145,7 +145,8 @@ export class HandOvers {
     const sessionFilter = session === undefined ? {} : { session };
     const newestRows = await rows.list(applicationId, { ...sessionFilter, limit: SEARCHED_HANDOFFS_MAX });
     const ownHandoff = newestRows.find(({ requesterId }) => requesterId === keyId);
-    if (!ownHandoff) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
+    if (!ownHandoff)
+      throw fault('not_found', 'This agent key has not handed over the session. Call browser_hand_over first.');
     return ownHandoff;
   }
 }

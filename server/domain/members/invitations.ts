@@ -19,7 +19,7 @@ import { type ApplicationId, type InvitationId, isUuid, newId } from '../../kit/
 import type { Task } from '../../kit/task.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { fault, limitReached, notFound, roleMissing } from '../faults.ts';
+import { fault, limitReached, notFound, REVOKE_ADVICE, roleMissing } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { mint, recognizeSecret } from '../identity/credentials.ts';
@@ -225,7 +225,7 @@ function assertMayInvite({ role, pending, recent }: InvitingState, row: Invitati
   if (!role) throw notFound('Application', row.applicationId);
   if (!mayAssign(role, row.role)) throw roleMissing(REQUIRED_ROLE[row.role === 'owner' ? 'owners' : 'members']);
   if (pending >= PENDING_INVITATIONS_MAX)
-    throw limitReached('pending invitations in this application', PENDING_INVITATIONS_MAX);
+    throw limitReached('pending invitations in this application', PENDING_INVITATIONS_MAX, REVOKE_ADVICE);
   const [oldest] = recent;
   if (oldest && recent.length >= INVITATIONS_PER_HOUR_MAX) {
     const waitMs = oldest.getTime() + HOUR_MS - row.createdAt.getTime();
@@ -247,6 +247,10 @@ const tooManyInvitations = (retryAfterSeconds: number): Error =>
   );
 
 const invitationNotFound = (): Error =>
-  fault('not_found', 'This invitation does not exist, is no longer valid, or is for another account.', {
-    advice: 'Sign in with the invited address, verify the address, or ask for another invitation.',
-  });
+  fault(
+    'not_found',
+    'This invitation does not exist, is no longer valid, or is not for the verified address of this account.',
+    {
+      advice: 'Sign in with the invited address, verify the address, or ask for another invitation.',
+    },
+  );

@@ -34,7 +34,7 @@ test('viewers and developers cannot change members', () => {
       for (const role of [...ROLES, undefined]) assert.equal(outcome(by, member, role), 'permission_denied');
 });
 
-test('admins may change all members except owners, and owners may change all members', () => {
+test('admins may make all changes that do not involve the role owner, and owners may make all changes, with a step-up if they involve that role', () => {
   for (const member of ROLES)
     for (const role of [...ROLES, undefined]) {
       const isAboutOwner = member === 'owner' || role === 'owner';

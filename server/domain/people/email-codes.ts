@@ -72,7 +72,7 @@ const textOf = (code: string): string =>
   `Your code is ${code}.\n\nIt is valid for ${CODE_MINUTES} minutes. Do not give it to anyone: nobody from Berth will ask for it.\n\nIf you did not ask for a code, you can ignore this message.\n`;
 
 const tooManyCodes = (): Error =>
-  fault('rate_limited', 'Too many codes were sent to this address.', {
+  fault('rate_limited', 'Too many codes were requested for this address.', {
     advice: 'Use the newest code, or wait an hour.',
     details: { limit: CODES_PER_HOUR_MAX, used: CODES_PER_HOUR_MAX, retryAfterSeconds: HOUR_MS / 1000 },
   });

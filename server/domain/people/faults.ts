@@ -6,10 +6,11 @@ export const wrongPassword = (): Error =>
     advice: 'Check both and try again.',
   });
 
-export const signInFailed = (what: string): Error =>
-  fault('sign_in_failed', `The ${what} is not valid, or has expired.`, {
-    advice: 'Check it and try again, or start over.',
-  });
+export function signInFailed(what: 'code' | 'link' | 'sign-in' | 'passkey'): Error {
+  const problem = what === 'passkey' ? 'was not accepted, or its request has expired' : 'is not valid, or has expired';
+  const advice = what === 'code' ? 'Check it and try again, or start over.' : 'Start over.';
+  return fault('sign_in_failed', `The ${what} ${problem}.`, { advice });
+}
 
 export const emailTaken = (): Error =>
   fault('email_taken', 'An account with this e-mail address already exists.', { advice: 'Sign in to it instead.' });

@@ -122,6 +122,6 @@ export function partyOf({ origin, hostname }: URL): engine.RelyingParty {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };
   throw fault('feature_unavailable', `Passkeys require a host name, but this page has the address ${hostname}.`, {
     advice:
-      'Open the console at http://localhost with the same port, or set BERTH_PUBLIC_URL to an address with a host name.',
+      'Open this page at http://localhost with the same port, or ask the operator to set BERTH_PUBLIC_URL to an address with a host name.',
   });
 }

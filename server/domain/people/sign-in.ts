@@ -144,6 +144,10 @@ export class SignIn {
     const invitedAddress =
       registration === 'invite' && invitation !== undefined ? await invitedEmail(invitation) : undefined;
     if (invitedAddress === email) return;
+    if (registration === 'closed')
+      throw fault('permission_denied', 'Registration is closed on this installation.', {
+        advice: 'Sign in with an existing account, or ask the operator to allow registration (BERTH_REGISTRATION).',
+      });
     throw fault('permission_denied', 'Registration requires an invitation to this e-mail address.', {
       advice: 'Ask an admin of the application, or the operator, for an invitation.',
     });

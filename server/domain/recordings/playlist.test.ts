@@ -33,7 +33,7 @@ test('a playlist has the type EVENT and only grows until its page is complete, a
   assert.match(endedPlaylist, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
-test('a playlist contains a discontinuity and a date-time tag at each new frame size and at each gap', () => {
+test('a playlist contains a discontinuity and a date-time tag at each new init segment and at each gap', () => {
   const text = playlist(params([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
   assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
   assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);

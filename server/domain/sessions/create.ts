@@ -248,7 +248,7 @@ export class Creates {
 
   async #failStart({ id }: SessionRow, error: unknown): Promise<unknown> {
     const { liveSessions, log } = this.#parts;
-    const detail = reason(error);
+    const detail = reason(error).replace(/\.$/, '');
     log.error('session.start_failed', { sessionId: id, reason: detail });
     await this.#endFailedStart(id, detail);
     if (isFault(error, 'no_free_slot')) return noFreeSlot(liveSessions.all.length, liveSessions.all.length);
@@ -256,7 +256,7 @@ export class Creates {
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
     return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
       advice:
-        'The session has ended (ERROR, start_failed). Create another session; if it happens again, run `berth doctor`.',
+        'The session has ended (ERROR, start_failed). Create another session; if it happens again, ask the operator to run `berth doctor`.',
       cause: error,
     });
   }

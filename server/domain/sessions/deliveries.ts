@@ -11,7 +11,7 @@ const RESEND_MS = 120_000;
 
 /** A create that its client sends again after a lost response. */
 export interface ResponseDelivery {
-  /** Digest of the body. Equal for equal requests. */
+  /** Digest of the body. Equal for identical requests. */
   readonly digest: Buffer;
   readonly isResend: boolean;
   /** Whether the response was sent to a client that was still connected. */

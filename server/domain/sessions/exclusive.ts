@@ -9,6 +9,6 @@ export const EXCLUSIVE = { exclusive: true } as const;
 export const isExclusive = ({ settings }: Pick<SessionRow, 'settings'>): boolean => settings.exclusive === true;
 
 export const sessionExclusive = (id: string): Error =>
-  fault('permission_denied', `Session ${id} belongs to a call that types credentials, so no client can use it.`, {
+  fault('permission_denied', `Session ${id} belongs to a call that types credentials. Only that call can use it.`, {
     advice: 'Wait until the call has ended, and read its output, recording and logs.',
   });

@@ -26,7 +26,7 @@ export function requireValidMetadata(metadata: JsonObject): JsonObject {
 }
 
 function* listIssues(value: Json, path: string): Generator<Issue> {
-  if (Array.isArray(value)) yield { path, message: 'is a list; expected strings, numbers, booleans or objects' };
+  if (Array.isArray(value)) yield { path, message: 'is a list; expected a string, a number, a boolean or an object' };
   else if (typeof value === 'object' && value !== null)
     for (const [name, inner] of Object.entries(value)) yield* listIssues(inner, `${path}.${name}`);
 }

@@ -10,14 +10,14 @@ const agentKeyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const otherKeyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
-test('accepts a signing key only for its own session, and returns the agent key', () => {
+test('accepts a signing key only for its own session, and returns the id of its agent key', () => {
   const key = signing.keyOf(one, agentKeyId);
   assert.equal(signing.agentKeyOf(one, key), agentKeyId);
   for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKeyId)])
     assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
 });
 
-test('refuses a signing key in which the agent key was replaced', () => {
+test('refuses a signing key in which the id of the agent key was replaced', () => {
   const [mine, theirs] = [agentKeyId, otherKeyId].map(id => id.replaceAll('-', '')) as [string, string];
   assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKeyId).replace(mine, theirs)), undefined);
 });

@@ -66,7 +66,7 @@ describe('watchers', () => {
     assert.deepEqual(filledPaths, ['/f/a', '/f/b']);
   });
 
-  test('calls attend on other watchers only after a watcher with attendsFirst has attended', async () => {
+  test('calls attend on other watchers only after a watcher with mustAttendFirst has attended', async () => {
     const attendedNames: string[] = [];
     const attendGate = Promise.withResolvers<void>();
     const late = (name: string, until?: Promise<void>): Pick<Watcher, 'name' | 'attend'> => ({

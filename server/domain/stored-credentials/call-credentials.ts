@@ -116,5 +116,5 @@ function headersOf({ as, header = '' }: Auth, value: CredentialValue): Record<st
 
 export const credentialMissing = (problem: string): Error =>
   fault('credential_missing', `The operation ${problem}. Nothing was started.`, {
-    advice: 'Ask a developer of the application to update the credential.',
+    advice: 'Ask a developer of the application to correct the credential, or the operation that names it.',
   });

@@ -23,7 +23,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
+import { fault, invalidRequest, limitReached, notFound, nothingToMatch, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { futureExpiry } from '../identity/credential-rules.ts';
@@ -95,10 +95,16 @@ export class StoredCredentials {
     const { applications, store } = this.#parts;
     const { id } = await applications.require(caller, appId, 'credentials');
     if (!ID_PATTERN.test(credentialId))
-      throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as shop-api' }]);
+      throw invalidRequest([
+        {
+          path: 'id',
+          message:
+            'is not a valid id; expected at most 64 lowercase letters, digits and hyphens, beginning with a letter, such as shop-api',
+        },
+      ]);
     const content = this.#contentOf(id, request);
     const existingCredential = await store.storedCredentials.get(id, credentialId);
-    if (!existingCredential && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (!existingCredential && ifMatch !== undefined && ifMatch.trim() !== '*') throw nothingToMatch();
     if (existingCredential)
       await this.#rotate(
         caller,
@@ -300,6 +306,7 @@ const noPreviousVersion = (id: string): Error =>
 
 const credentialInUse = (id: string, operations: readonly string[]): Error =>
   fault('not_ready', `Published operations use the credential ${id}: ${operations.slice(0, 20).join(', ')}.`, {
-    advice: 'Withdraw these operations first, or repeat the request with ?force=true. Their calls are then refused.',
+    advice:
+      'Withdraw these operations first. With ?force=true, the credential is deleted anyway, and calls of these operations are then refused.',
     details: { usedBy: operations },
   });

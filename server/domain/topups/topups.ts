@@ -94,7 +94,11 @@ export class TopUps {
     const row = newCheckout(application, caller, pack, now);
     await store.atomically(async trx => {
       if ((await trx.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
-        throw limitReached('open checkouts', OPEN_CHECKOUTS_MAX);
+        throw limitReached(
+          'open checkouts',
+          OPEN_CHECKOUTS_MAX,
+          'Cancel one that is no longer needed, or wait until one expires.',
+        );
       await audit.record({ ...byCaller(caller), ...entryOf('topup.opened', row) }, trx);
     });
     return this.#view(row);
@@ -245,9 +249,13 @@ const idempotencyKeyRequired = () =>
   });
 
 const quoteExpired = () =>
-  fault('not_ready', 'The quote has expired, or packs or prices have changed.', {
-    advice: 'Read the quote again, and send its quoteId.',
-  });
+  fault(
+    'not_ready',
+    'The quoteId is not valid: the quote has expired, packs or prices have changed, or it is not a quote for this application.',
+    {
+      advice: 'Read the quote again, and send its quoteId.',
+    },
+  );
 
 const checkoutEnded = (id: string) =>
   fault('already_decided', `The checkout ${id} is no longer open.`, {

@@ -132,7 +132,11 @@ export class Webhooks {
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
     assertEnabled(row);
     if ((await store.webhooks.countWaiting(row.id)) >= WAITING_DELIVERIES_MAX)
-      throw limitReached('waiting deliveries of this webhook', WAITING_DELIVERIES_MAX);
+      throw limitReached(
+        'waiting deliveries of this webhook',
+        WAITING_DELIVERIES_MAX,
+        'Wait until some of them have been made or given up.',
+      );
     const now = clock.now();
     const delivery = testDelivery(row, newId<DeliveryId>(now), now);
     await store.atomically(async trx => {

@@ -3,6 +3,7 @@
 // in time is replaced. The next command then connects again, and only references from earlier snapshots are lost.
 import { Worker } from 'node:worker_threads';
 import { compiledCodeEnv } from '../../kit/compiled-code.ts';
+import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import {
@@ -236,6 +237,7 @@ export class Driver implements Closeable {
       await (thread.pendingCommands.get(commandId)?.help ?? noHelp)(help);
       reply();
     } catch (error) {
+      if (!(error instanceof DriveFailed)) this.#log.error('driver.help_failed', { reason: reason(error) });
       const { why, message, details } = error instanceof DriveFailed ? error : HELP_FAILED;
       reply({ failed: { why, message, details } });
     }
@@ -270,4 +272,7 @@ const noHelp: Helper = async () => {
   throw new DriveFailed('command', 'This command cannot type credentials.');
 };
 
-const HELP_FAILED = new DriveFailed('command', 'The service could not execute this step.');
+const HELP_FAILED = new DriveFailed(
+  'command',
+  'The service failed unexpectedly while it typed a credential or hid the fields of the page.',
+);

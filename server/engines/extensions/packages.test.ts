@@ -39,7 +39,7 @@ function writePackage(bytes: Buffer): string {
   return path;
 }
 
-test('reads the manifest of an archive', async () => {
+test('returns the name and the versions from the manifest of an archive, and whether the package has a service worker', async () => {
   const info = await packages.inspect(writePackage(zip([manifest(), { name: 'js/sw.js', bytes: 'go()' }])));
   assert.deepEqual(info, { name: 'Tested', version: '1.2.3', manifestVersion: 3, hasServiceWorker: true });
 });

@@ -280,7 +280,7 @@ test('restarts the screencast after two frames were in flight without viewers', 
   capture.close();
 });
 
-test('counts frames that are still being handled, even after the frame rate has changed', async () => {
+test('framesAhead includes frames that are still being handled, even after the frame rate has changed', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look: conditions, advanceTime, seen } = startCapture(tab, { isWatched: true, until: free.promise });

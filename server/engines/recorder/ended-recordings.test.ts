@@ -28,7 +28,7 @@ class Host {
   }
 }
 
-test('a recording is released immediately if a processor is free or too many bytes are waiting', async () => {
+test('a recording of an ended session is due for encoding immediately if a processor is free or too many bytes are waiting', async () => {
   const host = new Host();
   host.full.add('b');
   host.end('a', 'b');
@@ -39,7 +39,7 @@ test('a recording is released immediately if a processor is free or too many byt
   await host.endedRecordings.close();
 });
 
-test('recordings wait for a free processor and are released in order, one session at a time', async () => {
+test('recordings become due for encoding in order, one session at a time, and only while a processor is free', async () => {
   const host = new Host();
   host.end('a', 'a', 'b', 'c');
   assert.deepEqual(await host.pass(10_000), []);
@@ -51,7 +51,7 @@ test('recordings wait for a free processor and are released in order, one sessio
   await host.endedRecordings.close();
 });
 
-test('a requested recording is released even if no processor is free, but other recordings are not', async () => {
+test('a requested recording is due for encoding even if no processor is free, but other recordings are not', async () => {
   const host = new Host();
   host.end('a', 'b');
   host.endedRecordings.releaseSession('b');
@@ -59,7 +59,7 @@ test('a requested recording is released even if no processor is free, but other 
   await host.endedRecordings.close();
 });
 
-test('a recording is released after the maximum waiting time, or if it is the oldest of more than 500', async () => {
+test('a recording is due for encoding after the maximum waiting time, or if it is the oldest of more than 500', async () => {
   const host = new Host();
   host.end('a');
   assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
@@ -69,7 +69,7 @@ test('a recording is released after the maximum waiting time, or if it is the ol
   await host.endedRecordings.close();
 });
 
-test('all waiting recordings are released when the queue is closed', async () => {
+test('all waiting recordings are due for encoding when the queue is closed', async () => {
   const host = new Host();
   host.end('a', 'b');
   await host.pass(0);

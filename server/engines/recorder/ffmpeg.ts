@@ -242,7 +242,7 @@ export class Ffmpeg {
       if (code === 0) return output;
       const message = stderrBytes.toString('utf8').slice(-STDERR_CHARACTERS_SHOWN).trim();
       if (code === 127) throw new EncoderMissing(`${this.#path} cannot be run: ${message}`);
-      throw new Error(`ffmpeg exited with code ${code}: ${message}`);
+      throw new Error(`ffmpeg ${code === null ? 'was killed' : `exited with code ${code}`}: ${message}`);
     } finally {
       signal.removeEventListener('abort', stop);
     }

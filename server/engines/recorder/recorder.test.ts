@@ -29,7 +29,7 @@ test('finishing a session does not wait for pages whose page.json was missing or
   await recorder.close();
 });
 
-test('retries a page of an earlier server that could not be read, and stores the other pages', async () => {
+test('retries an unreadable page that an earlier server left, and stores the other pages', async () => {
   const data = join(folder, 'left');
   const unreadablePath = join(data, 'session/0/1.0.6000.mkv');
   // A folder cannot be read as a file, not even by root.

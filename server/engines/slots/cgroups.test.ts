@@ -85,7 +85,7 @@ test('v1: uses the controllers of each hierarchy, below the cgroup of the server
   assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
 });
 
-test('creates the parent folder of the cgroups again if it was removed in the meantime', () => {
+test('creates the parent folder of the cgroups again if it is missing when a cgroup is created', () => {
   mkdirSync(join(top, 'own'));
   const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
   cgroups.close();

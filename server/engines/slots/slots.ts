@@ -100,7 +100,7 @@ export interface Box extends Closeable {
   /** The box's folder on this machine (untrusted: do not follow links in it), and its path inside the box. */
   readonly folder: string;
   readonly folderInBox: string;
-  /** A folder that the server writes to. The box reads it at /tmp/.uploads, or without a jail at this path. */
+  /** A folder that the server writes to. The box reads it at /tmp/.uploads, or, without a jail, at this path. */
   readonly uploads: string;
   /** Path of `uploads` inside the box. */
   readonly uploadsInBox: string;

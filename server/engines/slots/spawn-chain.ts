@@ -16,7 +16,7 @@ import { TOOL_PATH } from './tools.ts';
 /** How long it may take until the last program of the chain is running, even on a loaded machine. */
 const STARTED_WITHIN_MS = 10_000;
 const CHECK_EVERY_MS = 5;
-/** How long to wait for the chain to exit after another failure. */
+/** After a failure, how long to wait for the chain to exit, because its exit may be the cause. */
 const EXIT_WAIT_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNAL_EXIT_BASE = 128;

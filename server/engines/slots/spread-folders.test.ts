@@ -31,7 +31,7 @@ test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4',
   assert.equal(flags?.includes('T'), isExt4);
 });
 
-test('starts no program for a folder on another file system', async () => {
+test('starts no program for a folder that is not on ext4', async () => {
   assert.notEqual(statfsSync('/proc').type, EXT4);
   assert.equal(await programsFor('/proc'), 0);
 });

@@ -23,7 +23,7 @@ function makeWithUmask(umask: number): number {
   return statSync(stage).mode & 0o777;
 }
 
-test('lets the users of boxes enter the folder with the mount points, whatever the umask', () => {
+test('processes in boxes can enter the folder with the mount points, whatever the umask', () => {
   assert.equal(makeWithUmask(0o077), 0o711);
   assert.equal(statSync(join(stage, 'session')).mode & 0o777, 0o700);
   chmodSync(stage, 0o700);

@@ -9,7 +9,7 @@ import { sweep } from './sweep.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-sweep-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('finds no boxes in a cgroup that was removed in the meantime, for example by `berth doctor`', async () => {
+test('finds no boxes in a cgroup that no longer exists, for example because `berth doctor` removed it', async () => {
   const host = {
     ...{ form: 'process', install: 'no such install', sessionsDir: join(folder, 'sessions') },
     cgroups: { folders: [join(folder, 'removed')] },

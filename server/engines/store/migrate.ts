@@ -69,7 +69,7 @@ function migrationFault(error: unknown): Fault {
       },
     );
   return new Fault('database_unusable', `The database could not be migrated to this version: ${reason(error)}.`, {
-    advice: 'Nothing was changed. The user in DATABASE_URL must be allowed to create tables.',
+    advice: 'Nothing was changed. If DATABASE_URL is set, its user must be allowed to create tables.',
     cause: error,
   });
 }

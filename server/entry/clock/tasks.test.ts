@@ -69,7 +69,7 @@ test('runs a resting task immediately when the task is prompted, and at the norm
   await tasks.close();
 });
 
-test('runs a task at its rest interval while isAtRest returns true, but not a task without a rest interval', async () => {
+test('runs a task at its rest interval while isAtRest returns true; a task without a rest interval always runs at the normal rate', async () => {
   let isAtRest = true;
   const taskWithRest = startTask({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
   assert.equal(await taskWithRest.runsIn(30), 4, 'the first run is at once');

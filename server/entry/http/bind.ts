@@ -316,7 +316,7 @@ function acceptedFor(
 }
 
 const leaseMissing = (): Error =>
-  fault('missing_credentials', 'The request has no credential.', {
+  fault('missing_credentials', 'The request has no lease token.', {
     advice: 'Send the header Authorization: Bearer with the lease token (bhl_…) of the hand-off.',
     details: { expected: 'handoff_lease' },
   });

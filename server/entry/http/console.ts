@@ -113,6 +113,6 @@ async function allowFrameAncestors(
   reply.header('content-security-policy', consolePolicy([], frameAncestors)).removeHeader('x-frame-options');
 }
 
-const RELOAD = { advice: 'Reload the console: a newer version has been built.' };
+const RELOAD = { advice: 'Reload the console. A newer version may have been installed.' };
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

@@ -190,7 +190,7 @@ describe('eventStream', () => {
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
-  it('releases its source and its timers when the reader disconnects', async () => {
+  it('closes its source and stops its timers when the reader disconnects', async () => {
     const { clock, source, stream, said: receivedTexts } = await openStream();
     readInto(stream, receivedTexts);
     await waitUntilReceived(receivedTexts, EVENT_TEXT);

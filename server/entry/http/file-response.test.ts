@@ -69,7 +69,7 @@ describe('fileResponse', () => {
   });
 });
 
-describe('partOf', () => {
+describe('parseRange', () => {
   for (const [header, part] of [
     ['bytes=0-0', { first: 0, last: 0 }],
     ['bytes=0-', { first: 0, last: 9 }],
@@ -84,7 +84,7 @@ describe('partOf', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`parses the Range header ${header} for a file of ten bytes`, () =>
+    it(`returns the part of a ten-byte file that the Range header ${header} selects, or undefined if it is not a single valid range`, () =>
       assert.deepEqual(parseRange(header, 10), part));
 
   for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])

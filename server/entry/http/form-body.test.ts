@@ -21,7 +21,7 @@ test('refuses repeated parameters, too many parameters and values that are too l
   );
 });
 
-test('recognizes the form content type with and without parameters', () => {
+test('accepts only the form content type, with or without parameters', () => {
   assert.ok(isFormType('application/x-www-form-urlencoded'));
   assert.ok(isFormType('Application/X-WWW-Form-Urlencoded; charset=utf-8'));
   for (const type of [undefined, 'application/json', 'multipart/form-data; boundary=x']) assert.ok(!isFormType(type));

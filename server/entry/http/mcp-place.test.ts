@@ -21,4 +21,5 @@ for (const [what, body, expected] of [
   ['a wait for a call', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
   ['a wait for a decision', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
-  test(`determines which host handles ${what}`, () => assert.deepEqual(mcpDestinationOf(body), expected));
+  test(`the destination of ${what} is the host of the session, call or Action that it names, if any`, () =>
+    assert.deepEqual(mcpDestinationOf(body), expected));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
-test('reads wait, handling and respond-async from one or several headers, in any case, quoted or not', () => {
+test('reads wait, handling and respond-async from one or several headers, in upper or lower case, quoted or not', () => {
   const both = { isStrict: true, isAsync: false, hasZeroWait: false, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);

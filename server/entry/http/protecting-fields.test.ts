@@ -32,7 +32,7 @@ test('refuses an unknown field that resembles the parent of protecting fields, a
   ]);
 });
 
-test('does not compare a name that is longer than any field name', () => {
+test('does not refuse a top-level unknown field whose name is longer than any field name', () => {
   assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, knownPaths), []);
 });
 

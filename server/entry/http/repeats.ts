@@ -1,4 +1,4 @@
-// `Idempotency-Key`: the first request with a key is executed, and equal requests get the stored response to it. For
+// `Idempotency-Key`: the first request with a key is executed, and identical requests get the stored response to it. For
 // some operations the response is rebuilt instead, from the session that the stored response names.
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';

@@ -534,7 +534,7 @@ test('refuses credentials of the wrong kind and credentials without the required
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-test('counts only authenticated reads and writes, and excludes creates, releases and health checks', async () => {
+test('counts authenticated requests toward the rate limits, except health checks and the creation and release of sessions', async () => {
   const countedRequests: Array<readonly [string, boolean]> = [];
   const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void =>
     void countedRequests.push([kind, isWrite]);
@@ -656,7 +656,7 @@ test('a list is returned as a JSON array, with the position of the next list pag
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('a resource with a revision has an ETag, and an update uses the If-Match header', async () => {
+test('a resource with a revision has an ETag, and an update applies to the revision in the If-Match header', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renameResponse = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,

@@ -70,10 +70,6 @@ export function signInCookie(publicUrl: string): SignInCookie {
 const isCrossSite = (headers: IncomingHttpHeaders): boolean => headers['sec-fetch-site'] === 'cross-site';
 
 const crossSiteFault = (ownOrigin: string): Error =>
-  fault(
-    'cross_site_request',
-    'This request was sent by a page of another origin, with the cookie of a person who is signed in.',
-    {
-      advice: `Open the console at ${ownOrigin}. In a program, use a token instead.`,
-    },
-  );
+  fault('cross_site_request', `This request must be sent by a page at ${ownOrigin}.`, {
+    advice: `Open the page at ${ownOrigin}. In a program, use a token instead.`,
+  });

@@ -374,7 +374,7 @@ export class Viewer {
     if (!lease.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
     if (message.type === 'newTab') return void this.#newTab().catch(this.#onFailed);
     if (claims.page !== undefined && message.page !== claims.page)
-      return this.#refuse(message.type, 'This link allows input to another page only.');
+      return this.#refuse(message.type, 'This link allows input to only one page, and this is another page.');
     const page = viewing.page(message.page);
     if (page) this.#dispatch(page, message);
   }
@@ -408,7 +408,7 @@ export class Viewer {
       case 'choose':
         return page.choose(message.options);
       case 'files':
-        return page.chooseFiles(message.names.filter(isName).map(name => UPLOADS + name));
+        return page.chooseFiles(message.names.filter(isPlainFileName).map(name => UPLOADS + name));
       case 'front':
         return page.bringToFront();
       case 'close':
@@ -525,4 +525,4 @@ export class Viewer {
   }
 }
 
-const isName = (name: string): boolean => !/[/\0]/.test(name) && name !== '.' && name !== '..';
+const isPlainFileName = (name: string): boolean => !/[/\0]/.test(name) && name !== '.' && name !== '..';

@@ -19,7 +19,8 @@ export function clusterMajor(dataDir: string): number | undefined {
   const major = existsSync(versionFile) ? Number(readFileSync(versionFile, 'utf8')) : Number.NaN;
   if (major > 0) return major;
   throw new Fault('data_folder_unusable', `${folder} exists, but is not a PostgreSQL cluster.`, {
-    advice: 'Move it to another place, or restore the cluster from a backup.',
+    advice:
+      'Move it to another place: the next start then creates an empty database. To get the data back, restore a backup into an empty data folder.',
   });
 }
 

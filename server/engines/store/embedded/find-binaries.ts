@@ -69,7 +69,7 @@ async function inspectFolder(folder: string, problems: string[]): Promise<Binari
     await access(join(folder, 'initdb'), constants.X_OK);
     const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_MS });
     const match = /\(PostgreSQL\) ((\d+)\S*)/.exec(output);
-    if (!match?.[1]) throw new Error(output || 'the program printed no version');
+    if (!match?.[1]) throw new Error(output || '`postgres --version` printed nothing');
     if (Number(match[2]) < MAJOR_MIN) throw new Error(`version ${match[1]} is older than ${MAJOR_MIN}`);
     return { folder, version: match[1], major: Number(match[2]) };
   } catch (error) {

@@ -127,7 +127,11 @@ async function waitUntilReady(cluster: string, child: ChildProcess, signal: Abor
   for (;;) {
     signal.throwIfAborted();
     if (!isAlive(child))
-      throw new Error(`PostgreSQL exited during startup (exit code ${child.exitCode}, signal ${child.signalCode})`);
+      throw new Error(
+        child.signalCode
+          ? `PostgreSQL was killed by ${child.signalCode} during startup`
+          : `PostgreSQL exited during startup with code ${child.exitCode}`,
+      );
     const file = readPostmasterFile(cluster);
     if (file?.pid === child.pid && file?.isReady) return file;
     await timer(READY_POLL_MS);

@@ -139,7 +139,7 @@ export interface CreditRows {
   recordExhaustedCredit(session: SessionId, at: Date): Promise<void>;
   /**
    * For each account whose available credit has fallen below the threshold, writes `credit.low` to one of the account's
-   * running sessions on this host. The event is written again only after the credit was no longer below the threshold.
+   * running sessions on this host. The event is written again only after the credit has been at or above the threshold.
    * Returns the number of accounts whose credit has crossed the threshold in either direction.
    */
   recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;
