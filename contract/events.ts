@@ -41,6 +41,8 @@ export const EVENT_DESCRIPTIONS = {
     'another session, which did not start from the version that this session saved, has saved a newer version',
   'network.refused':
     'a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count',
+  'network.failed':
+    'a host could not be reached, or did not send a valid response; `reason` says why; sent at most once a second for each host and reason, with a count',
   'navigation.refused':
     'a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count',
   'proxy.failed': 'an upstream proxy failed; sent at most once a second for each proxy, with a count',

@@ -180,6 +180,25 @@ test('a plain HTTP request that fails causes a network error in the page, and is
       }
   }));
 
+test('a host that cannot be reached is reported as an event with the reason', () =>
+  withSession({}, async (page, { id }) => {
+    const goto = (url: string): Promise<unknown> => page.goto(url).catch(() => {});
+    await goto(`https://a.test:${unusedPort}/`);
+    await goto(`http://b.test:${nonsensePort}/`);
+    await goto('https://unknown.invalid/');
+    for (const [hostname, why] of [
+      ['a.test', /^connect_failed$/],
+      ['b.test', /^bad_answer$/],
+      ['unknown.invalid', /^name_(not_resolved|timed_out)$/],
+    ] as const)
+      await waitForSessionEvent(
+        server,
+        id,
+        'network.failed',
+        detail => detail.hostname === hostname && why.test(String(detail.reason)) && Number(detail.total) >= 1,
+      );
+  }));
+
 test('Playwright sees the headers of a plain HTTP request as the web server receives them', () =>
   withSession({}, async page => {
     const reply = await page.goto(at('a.test', '/echo'));

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import puppeteer, { type Browser, type Page } from 'puppeteer-core';
+import type { UploadResponse } from '../../contract/files.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const pages = await openPages();
 const server = await startServer({ pages });
@@ -75,6 +77,21 @@ test('a client can intercept requests and send its own responses', () =>
     assert.equal(await page.title(), 'Mine');
     await page.goto(pages.a);
     assert.equal(await page.title(), 'Home');
+  }));
+
+test("Puppeteer's uploadFile chooses an uploaded file by its path in the session", () =>
+  withBrowser(async (browser, { id }) => {
+    const { body, status, text } = await server.api<UploadResponse>('POST', `/v1/browsers/sessions/${id}/uploads`, {
+      ...(await uploadRequest('cv.txt', 'my cv')),
+    });
+    assert.equal(status, 200, text);
+    const page = await browser.newPage();
+    await page.goto(pages.a);
+    await page.setContent('<input type=file>');
+    const input = await page.waitForSelector('input[type=file]');
+    assert.ok(input);
+    await input.uploadFile(body.filePath);
+    assert.equal(await page.evaluate('document.querySelector("input").files[0].text()'), 'my cv');
   }));
 
 test('a browser context has separate cookies, and is removed when it is closed', () =>

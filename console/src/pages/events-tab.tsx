@@ -27,6 +27,7 @@ const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'context.save_failed': 'Context not saved',
   'context.overtaken': 'Context replaced by another session',
   'network.refused': 'Host refused',
+  'network.failed': 'Host failed',
   'navigation.refused': 'Navigation refused',
   'proxy.failed': 'Proxy failed',
   'session.adopted': 'Continued after a service restart',

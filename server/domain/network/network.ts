@@ -150,6 +150,7 @@ export class Network implements Watcher {
     liveSession.egress.open(policy, {
       redactText: text => liveSession.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
+      failed: ({ hostname, kind }) => ledger.count('network.failed', { hostname, reason: kind }),
       proxyFailed: ({ proxy, kind }) => ledger.count('proxy.failed', { proxy, reason: kind }),
     });
     return {

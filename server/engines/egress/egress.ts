@@ -13,6 +13,7 @@ import type { OutboundEndpoints } from './departures.ts';
 import {
   errorResponse,
   FailedError,
+  type FailureKind,
   ProxyFailedError,
   type ProxyFailureKind,
   type RefusalRule,
@@ -50,6 +51,8 @@ export interface EgressListener {
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;
+  /** A host could not be reached, or did not send a valid response. */
+  failed?(failure: HostFailure): void;
   proxyFailed?(failure: ProxyFailure): void;
 }
 
@@ -59,6 +62,12 @@ export interface Refusal {
   readonly via: 'connect' | 'http';
   readonly hostname: string;
   readonly port: number;
+}
+
+export interface HostFailure {
+  readonly at: Date;
+  readonly kind: FailureKind;
+  readonly hostname: string;
 }
 
 export interface ProxyFailure {
@@ -248,7 +257,8 @@ class SessionEgress implements Egress {
     const target = authorityTarget(request.url ?? '');
     if (!target) return rejectConnect(stream, new FailedError('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
-      this.#logFailure(error, target, 'connect');
+      // A failure is not reported if the browser no longer waits for the connection, which may be its cause.
+      if (!stream.destroyed || error instanceof RefusedError) this.#logFailure(error, target, 'connect');
       rejectConnect(stream, error);
     });
   }
@@ -296,9 +306,15 @@ class SessionEgress implements Egress {
     const { hostname, port } = target;
     const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
-    if (!(error instanceof ProxyFailedError)) return;
-    const { proxy, proxyFailureKind: failureKind } = error;
-    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, kind: failureKind, hostname }));
+    const failure = { at: clock.now(), hostname };
+    if (error instanceof ProxyFailedError) {
+      const { proxy, proxyFailureKind: kind } = error;
+      this.#callSafely(() => this.#listener.proxyFailed?.({ ...failure, proxy, kind }));
+      return;
+    }
+    // All other errors come from the connection to the host.
+    const kind = error instanceof FailedError ? error.kind : 'bad_answer';
+    this.#callSafely(() => this.#listener.failed?.({ ...failure, kind }));
   }
 
   #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {

@@ -46,6 +46,7 @@ export type SessionEventType =
   | 'context.save_failed'
   | 'context.overtaken'
   | 'network.refused'
+  | 'network.failed'
   | 'navigation.refused'
   | 'proxy.failed'
   | 'operation.published'
