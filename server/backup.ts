@@ -27,7 +27,7 @@ export interface BackupResult {
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
-  /** The number of files in the backup that were removed while it was being made. */
+  /** How many files were removed from the data folder while the backup was being made. The backup contains them. */
   readonly removedMeanwhile: number;
   /** The parts of the installation that are stored elsewhere, and how to back them up. */
   readonly notCopied: readonly string[];

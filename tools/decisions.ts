@@ -1,4 +1,4 @@
-// Checks the index of decisions: each file is listed once, in the order of its number, under its title.
+// Checks the index of decisions: it lists every file once, under its title, in order of number.
 import { posix } from 'node:path';
 import type { SourceFile, Violation } from './source-files.ts';
 

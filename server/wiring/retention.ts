@@ -18,7 +18,7 @@ export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox 
   return { rows, outboxRows, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
 }
 
-/** Returns the times at which the files and the row of a session that ends now are due for removal. */
+/** Returns a function that computes when the files and the row of a session that ended at `endedAt` are due for removal. */
 export const dueTimesOf =
   ({ retention }: Pick<Config, 'retention'>) =>
   (endedAt: Date) =>

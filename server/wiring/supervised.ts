@@ -18,7 +18,7 @@ export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
   readonly position: ProcessPosition;
-  /** Variables that are added to the environment of the supervisor. */
+  /** Environment variables that the process gets in addition to those of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly log: Log;

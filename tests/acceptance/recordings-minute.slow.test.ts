@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 const TOLERANCE_MS = 1_000;
 /** How late a frame may be. Allows for the interval between recorded frames and for a busy machine. */
 const LATE_MS = 500;
-const STORED_MS = 60_000;
+const STORED_WITHIN_MS = 60_000;
 
 const pages = await openPages({
   '/clock': `<!doctype html><style>html{background:#fff}</style><script>
@@ -63,7 +63,7 @@ test('a one-minute recording lasts as long as its page existed, and shows each c
     'the files',
     () => listRecordingFiles(server, id),
     list => list.every(({ status }) => status === 'COMPLETED'),
-    STORED_MS,
+    STORED_WITHIN_MS,
   );
   const file = files.find(({ pageId }) => pageId === '1');
   const film = Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());

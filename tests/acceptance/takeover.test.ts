@@ -1,5 +1,5 @@
-// A viewer takes control from the agent and gives it back. Tests whose input is sent and when, and whether the agent's
-// handles stay valid.
+// A viewer takes control from the agent and gives it back. Checks which side's input is sent and when, and whether the
+// agent's handles stay valid.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';

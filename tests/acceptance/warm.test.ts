@@ -24,7 +24,7 @@ const waitForWarmBrowsers = (server: TestServer, count: number): Promise<unknown
     60_000,
   );
 
-test('creates with defaults claim warm browsers, which are then replaced, and no two sessions share a browser', async () => {
+test('sessions created with default settings claim warm browsers, which are then replaced, and no two sessions share a browser', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await waitForWarmBrowsers(server, 2);
   for (const { id } of boxesOf(server.dataDir))

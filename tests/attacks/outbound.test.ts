@@ -247,7 +247,7 @@ test('requests to the listeners of this server are refused even inside a range t
   assert.equal(ownListener.hits(), 0);
 });
 
-test('URLs with user-info, other schemes, spaces and control characters are refused', async t => {
+test('URLs with user-info, spaces or control characters, and URLs with a scheme other than https, are refused', async t => {
   const outbound = await open(t, { ports: [] });
   for (const url of [`https://user:secret@${HOST}/`, `https://@${HOST}/`, `https://user@${HOST}/`])
     assert.equal(summarizeFailure(await outbound.send(url)), 'refused user_info', url);

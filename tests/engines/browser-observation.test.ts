@@ -19,7 +19,7 @@ const POPUPS = 5;
  * 1 in 100 popups, with or without an observer.
  */
 const WORKERS_MIN = 3;
-const WORKER_MS = 15_000;
+const WORKER_START_WITHIN_MS = 15_000;
 const SERVICE_WORKERS = 12;
 /**
  * The minimum number of responses that a client must see. About 1 in 10 responses are not reported to a client by
@@ -121,7 +121,7 @@ test('Playwright sees the same popups, workers and cross-site frames with and wi
         await page.evaluate("void window.open('/popup')");
         const popup = await popupEvent;
         await popup.waitForLoadState();
-        await eventually('its worker', () => workers > workersBefore, Boolean, WORKER_MS).catch(() => {});
+        await eventually('its worker', () => workers > workersBefore, Boolean, WORKER_START_WITHIN_MS).catch(() => {});
         await popup.close();
       }
       assert.ok(workers >= WORKERS_MIN, `${workers} workers were reported`);

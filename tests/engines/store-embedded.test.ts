@@ -473,21 +473,21 @@ describe('socket folder', () => {
     const socketFolder = await makeSocketFolder(folder, owner);
     scope.defer(() => rmSync(socketFolder, { recursive: true, force: true }));
     chmodSync(socketFolder, 0o755);
-    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
+    await assert.rejects(makeSocketFolder(folder, owner), isFolderUnusableFault);
     rmSync(socketFolder, { recursive: true });
     symlinkSync(dataDir, socketFolder);
-    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
+    await assert.rejects(makeSocketFolder(folder, owner), isFolderUnusableFault);
     rmSync(socketFolder);
     writeFileSync(socketFolder, '');
-    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
+    await assert.rejects(makeSocketFolder(folder, owner), isFolderUnusableFault);
     rmSync(socketFolder);
     mkdirSync(socketFolder, { mode: 0o700 });
     assert.equal(await makeSocketFolder(folder, owner), socketFolder);
     if (owner.uid !== 0) return;
     chownSync(socketFolder, 1, 1);
-    await assert.rejects(makeSocketFolder(folder, owner), isUnsafeFolder);
+    await assert.rejects(makeSocketFolder(folder, owner), isFolderUnusableFault);
   });
-  const isUnsafeFolder = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
+  const isFolderUnusableFault = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
 });
 
 describe('PostgreSQL binaries', () => {

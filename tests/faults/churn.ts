@@ -257,7 +257,7 @@ class Churn {
     } catch (error) {
       // Until the browser has detected that a renderer crashed, a client may attach to the crashed page.
       if (kill === 'renderer' && keepAlive) return this.#waitUntilResponsive(session);
-      // A session without its client or browser may be ending. Its row changes shortly afterwards.
+      // A session whose client or browser is gone may be about to end. Its row shows this only a moment later.
       const mayEnd = kill !== undefined || !keepAlive;
       const { status } = await (mayEnd
         ? this.#options.server.waitUntilEnded(session.id)

@@ -73,8 +73,8 @@ function listText(leaves: readonly string[]): string {
 }
 
 /**
- * Lists the values at all depths. A comma-separated list counts as several values. Versions are omitted, because each
- * upgrade changes them.
+ * Lists the values at all depths. A long comma-separated list counts as several values. Version numbers are replaced by
+ * placeholders, because each upgrade changes them.
  */
 function leavesOf(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(each => leavesOf(each, name));

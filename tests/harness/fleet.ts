@@ -44,7 +44,10 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Number of slots per host. */
   readonly slots?: readonly number[];
-  /** The program of the first host, in place of the checkout. The field is read at each start of the host. */
+  /**
+   * The release that the first host runs instead of the source tree. `command` is read at each start of the host, so a
+   * test can change it.
+   */
   readonly installed?: { command?: string };
   /** Settings of the second host only. */
   readonly secondEnv?: Readonly<Record<string, string>>;

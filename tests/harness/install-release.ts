@@ -8,7 +8,7 @@ import { after } from 'node:test';
 import { cleanEnvironment } from '../../tools/setup.mjs';
 import { CHECKOUT } from './server.ts';
 
-const INSTALLED_WITHIN_MS = 400_000;
+const COMMAND_TIMEOUT_MS = 400_000;
 
 export function makeRelease(folder: string): string {
   const program = join(CHECKOUT, 'tools/release/release.ts');
@@ -36,7 +36,7 @@ export function installRelease(tarball: string, prefix: string): string {
 /** Runs a command with the Node of the test first in PATH, for scripts that begin with `#!/usr/bin/env node`. */
 export function runCommand(command: string, args: readonly string[]): string {
   const env = { ...cleanEnvironment(process.env), PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
-  const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: INSTALLED_WITHIN_MS });
+  const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: COMMAND_TIMEOUT_MS });
   assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
   return stdout;
 }

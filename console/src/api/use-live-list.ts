@@ -15,13 +15,13 @@ export function useLiveList(app: string): StreamState {
     let batchTimer: ReturnType<typeof setTimeout> | undefined;
     const onEvents = (): void => {
       const lists = client.getQueriesData<{ readonly pages?: readonly unknown[] }>({ queryKey: ['sessions', app] });
-      const isLong = lists.some(([, list]) => (list?.pages?.length ?? 0) > 1);
+      const hasLongList = lists.some(([, list]) => (list?.pages?.length ?? 0) > 1);
       batchTimer ??= setTimeout(
         () => {
           batchTimer = undefined;
           void client.invalidateQueries({ queryKey: ['sessions', app] });
         },
-        isLong ? BATCH_LONG_LIST_MS : BATCH_MS,
+        hasLongList ? BATCH_LONG_LIST_MS : BATCH_MS,
       );
     };
     void listen({ app, onEvents, onState: setState }, unmountController.signal);

@@ -11,12 +11,12 @@ import { Panel } from '../ui/page.tsx';
 import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 import {
+  CREDIT_USAGE_PERIODS,
+  type CreditUsagePeriod,
   type CreditView,
   dayNames,
   GROUPINGS,
   readCreditView,
-  USE_PERIODS,
-  type UsePeriod,
   usageQueryOf,
 } from './credit-words.ts';
 import { creditWords } from './invocation-words.tsx';
@@ -72,7 +72,7 @@ function Choices({
   readonly app: string;
   readonly view: CreditView;
   readonly by: UsageGrouping;
-  readonly period: UsePeriod;
+  readonly period: CreditUsagePeriod;
 }) {
   const navigate = useNavigate();
   const changeView = (change: Readonly<Record<string, string>>): void => {
@@ -83,7 +83,7 @@ function Choices({
     <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
       <fieldset className="flex flex-wrap gap-2">
         <legend className="sr-only">Period</legend>
-        {Object.entries(USE_PERIODS).map(([one, { name }]) => (
+        {Object.entries(CREDIT_USAGE_PERIODS).map(([one, { name }]) => (
           <Button
             key={one}
             aria-pressed={one === period}
@@ -116,7 +116,7 @@ function UsageTable({
   readonly app: string;
   readonly usage: CreditUsage;
   readonly isCharged: boolean;
-  readonly period: UsePeriod;
+  readonly period: CreditUsagePeriod;
 }) {
   // The names of agent keys, for usage rows that contain no name.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
@@ -124,7 +124,7 @@ function UsageTable({
   const figureOf = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
   const formatFigure = isCharged ? creditWords : timeWords;
   const total = formatFigure(data.reduce((sum, row) => sum + figureOf(row), 0));
-  const periodName = USE_PERIODS[period].name.toLowerCase();
+  const periodName = CREDIT_USAGE_PERIODS[period].name.toLowerCase();
   const headings = [GROUPING_NAMES[by], ...(isCharged ? ['Cost'] : []), 'Calls', 'Browser time', 'Network'];
   const cells = (row: Row): string[] => [
     ...(isCharged ? [creditWords(row.cost)] : []),

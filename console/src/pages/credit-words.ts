@@ -9,12 +9,12 @@ export const GROUPINGS = { day: 'By day', operation: 'By operation', key: 'By ag
   Record<UsageGrouping, string>
 >;
 
-export const USE_PERIODS = {
+export const CREDIT_USAGE_PERIODS = {
   week: { name: 'Last 7 days', days: 7 },
   month: { name: 'Last 30 days', days: 30 },
   quarter: { name: 'Last 90 days', days: 90 },
 } as const;
-export type UsePeriod = keyof typeof USE_PERIODS;
+export type CreditUsagePeriod = keyof typeof CREDIT_USAGE_PERIODS;
 
 export const ENTRY_WORDS: Readonly<Record<CreditEntry['type'], string>> = {
   fund: 'Bought',
@@ -36,7 +36,7 @@ export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
 /** The view that the address selects. If a member is absent, its default applies: by day, last 7 days, no filter. */
 export interface CreditView {
   readonly by?: UsageGrouping;
-  readonly period?: UsePeriod;
+  readonly period?: CreditUsagePeriod;
   readonly type?: CreditEntry['type'];
   readonly since?: Since;
 }
@@ -44,7 +44,7 @@ export interface CreditView {
 export function readCreditView({ by, period, type, since }: Record<string, unknown>): CreditView {
   const choices = {
     by: keyIn(GROUPINGS, by),
-    period: keyIn(USE_PERIODS, period),
+    period: keyIn(CREDIT_USAGE_PERIODS, period),
     type: keyIn(ENTRY_WORDS, type),
     since: readFilters({ since }).since,
   };
@@ -61,7 +61,7 @@ const keyIn = <Key extends string>(labels: Readonly<Record<Key, unknown>>, value
 
 export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
   by,
-  from: new Date(nowMs - (USE_PERIODS[period].days - 1) * DAY_MS).toISOString(),
+  from: new Date(nowMs - (CREDIT_USAGE_PERIODS[period].days - 1) * DAY_MS).toISOString(),
 });
 
 export const entryQueryOf = ({ type, since }: CreditView, nowMs: number) => ({

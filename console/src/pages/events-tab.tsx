@@ -3,7 +3,7 @@ import type { EventType, SessionEvent } from '../../../contract/events.ts';
 import type { StreamState } from '../api/event-stream.ts';
 import { LiveMark } from '../ui/live-mark.tsx';
 import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
-import { clockTime, durationWords, fullTime, utcTime } from '../ui/time.tsx';
+import { clockDuration, clockTime, fullTime, utcTime } from '../ui/time.tsx';
 
 const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'session.created': 'Created',
@@ -61,7 +61,15 @@ export function EventsTab({
   if (events.length === 0 && state === 'broken')
     return <LoadError error={new Error('The events could not be read. Trying again…')} />;
   if (events.length === 0 && state === 'refused')
-    return <LoadError error={new Error('The events could not be read. Reload the page to try again.')} />;
+    return (
+      <LoadError
+        error={
+          new Error(
+            'You may not read the events of this session, or it does not exist. Sign in again, or check the address.',
+          )
+        }
+      />
+    );
   if (events.length === 0 && state === 'over')
     return (
       <EmptyState icon="sessions" title="No events">
@@ -93,7 +101,7 @@ const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly st
       {clockTime(event.time)}
     </time>
     <span className="hidden text-right font-mono text-xs leading-5 text-faint md:block">
-      +{durationWords((Date.parse(event.time) - Date.parse(startedAt)) / 1000)}
+      +{clockDuration((Date.parse(event.time) - Date.parse(startedAt)) / 1000)}
     </span>
     <span className="text-sm font-medium">
       {EVENT_TEXTS[event.type] ?? event.type}

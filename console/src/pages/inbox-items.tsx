@@ -64,20 +64,20 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
   );
 }
 
-/** `isReaderInControl`: the user already has control of the browser. */
+/** `isViewerInControl`: the person who sees the card already has control of the browser. */
 export function HandoffCard({
   app,
   handoff,
   agentName,
-  isReaderInControl,
+  isViewerInControl,
 }: {
   readonly app: string;
   readonly handoff: Handoff;
   readonly agentName: string | undefined;
-  readonly isReaderInControl: boolean;
+  readonly isViewerInControl: boolean;
 }) {
   const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
-  const title = isReaderInControl
+  const title = isViewerInControl
     ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}`
     : HANDOFF_REASONS[reason];
   return (
@@ -96,7 +96,7 @@ export function HandoffCard({
       </p>
       <div className="flex justify-end">
         <a href={`/handoffs/${id}?app=${app}`} className={buttonClass('primary')}>
-          {isReaderInControl ? 'Continue' : 'Help the agent'}
+          {isViewerInControl ? 'Continue' : 'Help the agent'}
         </a>
       </div>
     </Card>

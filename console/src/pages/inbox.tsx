@@ -112,7 +112,7 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
                   app={app}
                   handoff={item.handoff}
                   agentName={keyNames.get(item.handoff.requestedBy.id ?? '')}
-                  isReaderInControl={isHolder(item.handoff)}
+                  isViewerInControl={isHolder(item.handoff)}
                 />
               ),
             )}

@@ -1,5 +1,5 @@
-// An operation as strings in a form. Converts it from and to the values of the API, and finds the field that an error
-// of the API is about.
+// The strings of the form for an operation. Converts between them and the values of the API, and finds the field that an
+// API error refers to.
 import type { Issue } from '../../../contract/common.ts';
 import type {
   BrowserBinding,

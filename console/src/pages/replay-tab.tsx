@@ -12,7 +12,7 @@ import { lanesOf, pageNames } from '../logs/marks.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { useObjectUrl } from '../ui/session-picture.tsx';
 import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
-import { durationWords } from '../ui/time.tsx';
+import { clockDuration } from '../ui/time.tsx';
 import { Player, type Position } from './player.tsx';
 import { RecordingFiles } from './recording-files.tsx';
 import { linkTo, type SessionView } from './session-view.ts';
@@ -124,7 +124,7 @@ const Pages = ({
         className="flex h-8 max-w-64 shrink-0 items-center rounded-md px-2.5 text-sm text-soft hover:bg-sunk hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
       >
         <span className="truncate">{names.get(Number(pageId)) ?? `Page ${pageId}`}</span>
-        <span className="ml-2 text-xs tabular-nums">{durationWords((endTimeMs - startTimeMs) / 1000)}</span>
+        <span className="ml-2 text-xs tabular-nums">{clockDuration((endTimeMs - startTimeMs) / 1000)}</span>
       </button>
     ))}
   </fieldset>
@@ -218,7 +218,7 @@ const isHidden = ({ gaps = [] }: Replay, ms: number): boolean =>
 
 const CopyLink = ({ page, seconds }: { readonly page: string; readonly seconds: number }) => (
   <p className="mt-3 flex items-center justify-end gap-1 border-t border-line pt-2 text-xs text-soft">
-    Link to {durationWords(seconds)} of this page
+    Link to {clockDuration(seconds)} of this page
     <CopyButton text={linkTo(page, seconds)} label="Copy link at this time" className="-my-1" />
   </p>
 );

@@ -1,6 +1,6 @@
 // The resources that a session has used, as names and values. Values that the host does not measure are left out.
 import type { SessionUsage } from '../../../contract/sessions.ts';
-import { bytesWords, durationWords } from '../ui/time.tsx';
+import { bytesWords, clockDuration } from '../ui/time.tsx';
 
 export function usageRows(usage: SessionUsage): ReadonlyArray<readonly [string, string]> {
   const { cpuSeconds, peakMemoryBytes, bytesReceived, bytesSent, recordedSeconds } = usage;
@@ -9,6 +9,6 @@ export function usageRows(usage: SessionUsage): ReadonlyArray<readonly [string, 
     ...(peakMemoryBytes === undefined ? [] : [['Peak memory', bytesWords(peakMemoryBytes)] as const]),
     ['Received', bytesWords(bytesReceived)],
     ['Sent', bytesWords(bytesSent)],
-    ...(recordedSeconds > 0 ? [['Recorded', durationWords(recordedSeconds)] as const] : []),
+    ...(recordedSeconds > 0 ? [['Recorded', clockDuration(recordedSeconds)] as const] : []),
   ];
 }

@@ -15,7 +15,7 @@ import { Facts, Page, Panel } from '../ui/page.tsx';
 import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
-import { Ago, durationWords, ElapsedTime, TimeText, useNow } from '../ui/time.tsx';
+import { Ago, clockDuration, ElapsedTime, TimeText, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
 import { ConnectTab } from './connect-tab.tsx';
 import { ConsoleTab } from './console-tab.tsx';
@@ -226,7 +226,7 @@ const MomentAndAge = ({ time }: { readonly time: string }) => (
 
 function TimeLeft({ until }: { readonly until: string }) {
   const now = useNow();
-  return <span className="tabular-nums">{durationWords((Date.parse(until) - now) / 1000)}</span>;
+  return <span className="tabular-nums">{clockDuration((Date.parse(until) - now) / 1000)}</span>;
 }
 
 function Actions({ app, session }: { readonly app: string; readonly session: Session }) {

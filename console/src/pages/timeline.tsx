@@ -2,7 +2,7 @@
 // The lanes can be operated only with a pointer. The slider and the text are accessible to everyone.
 import { type MouseEvent, type ReactNode, useMemo } from 'react';
 import type { Lane, Mark } from '../logs/marks.ts';
-import { durationWords } from '../ui/time.tsx';
+import { clockDuration } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
 
 const RECENT_MARKS_MAX = 6;
@@ -42,7 +42,7 @@ export function Timeline({
           className="w-full accent-accent"
         />
         <span className="text-right tabular-nums">
-          {durationWords(seconds)} / {durationWords(durationSeconds)}
+          {clockDuration(seconds)} / {clockDuration(durationSeconds)}
         </span>
       </label>
       {lanes.map(({ name, marks }) => (
@@ -104,7 +104,7 @@ function RecentEvents({
               <span className="text-faint">{lane}</span>
               <span className={`truncate ${isBad ? 'text-bad' : ''}`}>{words}</span>
               <span className="text-right text-faint tabular-nums">
-                {time < startedMs ? 'before' : durationWords((time - startedMs) / 1000)}
+                {time < startedMs ? 'before' : clockDuration((time - startedMs) / 1000)}
               </span>
             </li>
           ))}

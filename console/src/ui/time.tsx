@@ -53,7 +53,7 @@ export function TimeLeft({ until }: { readonly until: string }) {
 export function ElapsedTime({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
-  return <span className="whitespace-nowrap tabular-nums">{durationWords(seconds)}</span>;
+  return <span className="whitespace-nowrap tabular-nums">{clockDuration(seconds)}</span>;
 }
 
 export function agoWords(seconds: number): string {
@@ -73,7 +73,7 @@ export function remainingWords(seconds: number): string {
 }
 
 /** Formats as `1:02:03`, `4:05` or `0:07`. */
-export function durationWords(seconds: number): string {
+export function clockDuration(seconds: number): string {
   const wholeSeconds = Math.max(0, Math.floor(seconds));
   const twoDigits = (part: number): string => String(part).padStart(2, '0');
   const minutes = Math.floor((wholeSeconds % HOUR_SECONDS) / MINUTE_SECONDS);

@@ -48,7 +48,7 @@ function pointerIssues(
     if (!isPointer(pointer)) return [{ path, message: 'is not a JSON Pointer such as /orderId' }];
     const [memberName] = referenceTokensOf(pointer);
     return memberName !== undefined && properties && !properties.has(memberName)
-      ? [{ path, message: `refers to the member ${memberName}, which inputSchema does not define` }]
+      ? [{ path, message: `refers to the property ${memberName}, which inputSchema does not define` }]
       : [];
   });
 }

@@ -56,7 +56,7 @@ function sourceIssues(
   if (!isPointer(pointer)) return [{ path: `${path}.from`, message: 'is not a JSON Pointer such as /orderId' }];
   const [memberName] = referenceTokensOf(pointer);
   return memberName !== undefined && properties && !properties.has(memberName)
-    ? [{ path: `${path}.from`, message: `refers to the member ${memberName}, which inputSchema does not define` }]
+    ? [{ path: `${path}.from`, message: `refers to the property ${memberName}, which inputSchema does not define` }]
     : [];
 }
 

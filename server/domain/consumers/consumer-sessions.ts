@@ -30,7 +30,7 @@ export interface ConsumerSessionsParts {
   readonly onTokenInvalidated: (hash: string) => void;
 }
 
-/** The tokens of a new session. If the transport is `cookie`, contains the cookie for the pages of this service. */
+/** The tokens of a new consumer session. `cookie`, for Berth's own pages, is set only if the transport is `cookie`. */
 export interface OpenedSession {
   readonly tokens: ConsumerTokens;
   readonly cookie?: { readonly secret: Secret; readonly seconds: number };

@@ -65,7 +65,7 @@ export class Lease {
     return this.#state.control;
   }
 
-  /** Whether a person was asked to take control. The session waits for this person. */
+  /** Whether a person was asked to take control. If so, the session is kept running, even without clients. */
   get wasRequested(): boolean {
     return this.#state.wasRequested;
   }

@@ -120,6 +120,6 @@ export class Limits {
   }
 }
 
-/** Configured limits as texts such as `maxConcurrent=3`. */
+/** The configured limits as strings, for example `maxConcurrent=3`. */
 const namedValues = ({ browsers }: JsonObject): string[] =>
   Object.entries(Object(browsers)).map(([name, value]) => `${name}=${value}`);

@@ -51,8 +51,12 @@ test('lets every member leave, except the last owner', () => {
 
 test('refuses a change with not_found if the caller or the member has been removed in the meantime', () => {
   const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
-  for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
-    assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
+  const states: ReadonlyArray<Parameters<typeof assertMayChange>[0]> = [
+    { owners: 1 },
+    { requesterRole: 'owner', owners: 1 },
+    { memberRole: 'viewer', owners: 1 },
+  ];
+  for (const state of states) assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
 });
 
 test('only admins and owners can invite, and only to their own role or a lower role', () => {

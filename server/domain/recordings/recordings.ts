@@ -244,9 +244,13 @@ export class RecordingService implements Recordings {
         advice: 'Release it, and send the request again once it has ended.',
       });
     if (this.#isExpired(session))
-      throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`, {
-        advice: 'The recording was deleted and cannot be restored.',
-      });
+      throw fault(
+        'recording_expired',
+        `The recording of this session was deleted, ${keptMs / DAY_MS} days after its end.`,
+        {
+          advice: 'It cannot be restored. Download recordings that are needed longer in time.',
+        },
+      );
     if (!(await this.#isSettled(session)))
       throw fault('session_not_ended', `The recording of session ${session.id} is still being stored.`, {
         advice: 'Send the request again in a few seconds.',

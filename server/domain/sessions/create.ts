@@ -252,7 +252,7 @@ export class Creates {
     log.error('session.start_failed', { sessionId: id, reason: detail });
     await this.#endFailedStart(id, detail);
     if (isFault(error, 'no_free_slot')) return noFreeSlot(liveSessions.all.length, liveSessions.all.length);
-    if (isRefusal(error)) return error;
+    if (isRequestFault(error)) return error;
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
     return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
       advice:
@@ -325,5 +325,5 @@ const limitsIn = ({ configured }: Pick<ApplicationUse, 'configured'>): BrowserLi
  * Whether the error means that the request itself is invalid, although this was found only when the browser was
  * started.
  */
-const isRefusal = (error: unknown): boolean =>
+const isRequestFault = (error: unknown): boolean =>
   isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

@@ -42,7 +42,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   const name = overrideOf(method);
   if (name === undefined || channel.targetId === undefined) return;
   channel.overrides ??= new Map();
-  channel.overrides.delete(name); // moves the override to the end of the order
+  channel.overrides.delete(name); // Deleted first, so that `set` inserts it as the newest.
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 

@@ -69,7 +69,7 @@ export function thisMachine({
   };
 }
 
-/** Returns a function that decides whether this machine has an address. Loopback addresses do not count. */
+/** Returns a function that tells whether an address belongs to this machine. Loopback addresses do not count. */
 export function machineAddresses(clock: ThisMachineOptions['clock']): (address: string) => boolean {
   const machine = thisMachine({ listeners: [], clock });
   return text => {

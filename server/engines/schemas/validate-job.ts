@@ -1,5 +1,5 @@
 // Validates a value against JSON Schemas (2020-12). Runs in a worker thread, because schemas and values come from
-// callers, and matching a pattern may take long.
+// callers, and matching a pattern may take a long time.
 import { createHash } from 'node:crypto';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';

@@ -81,7 +81,7 @@ function exitWaiterOf(child: ChildProcess, kill: () => void, signal: AbortSignal
   exitInTime.catch(kill);
   return async acceptedCodes => {
     const [code, killSignal] = await exitInTime.catch(error => {
-      throw new Error(`tar was stopped: ${reason(error)}`);
+      throw new Error(`tar did not finish: ${reason(error)}`);
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;
     await stderr.whenClosed();

@@ -118,7 +118,7 @@ type AnyHandler = (input: never) => Promise<HttpResponse>;
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: OperationId;
-    /** True if the body is a file, which may take long to arrive. */
+    /** True if the body is a file, which may take a long time to arrive. */
     upload?: boolean;
   }
 }

@@ -7,7 +7,7 @@ import { tableEntries } from './table-file.ts';
 
 const COMPARATOR = 'leveldb.BytewiseComparator';
 const [DELETED, PUT] = [0, 1] as const;
-const SUFFIX_BYTES = 8;
+const KEY_SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
 /**
  * Limit for the size of all entries after decompression, including overwritten entries. A small compressed block may
@@ -63,10 +63,10 @@ class NewestEntries {
   }
 
   addInternal(key: Buffer, value: Buffer): void {
-    if (key.length < SUFFIX_BYTES) throw new LevelDbError('a key has no sequence number');
-    const suffix = key.readBigUInt64LE(key.length - SUFFIX_BYTES);
+    if (key.length < KEY_SUFFIX_BYTES) throw new LevelDbError('a key has no sequence number');
+    const suffix = key.readBigUInt64LE(key.length - KEY_SUFFIX_BYTES);
     const isPut = Number(suffix & 0xffn) === PUT;
-    this.add(key.subarray(0, -SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
+    this.add(key.subarray(0, -KEY_SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
   }
 
   currentEntries(): Entries {

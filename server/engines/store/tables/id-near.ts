@@ -1,4 +1,5 @@
-// Bounds on ids that limit an index scan, for a condition on the creation time.
+// Ids contain their creation time, so a query with a condition on that time can also bound the id, and scans only a part
+// of the index.
 import { firstIdAt } from '../../../kit/ids.ts';
 
 /** The maximum time between generating an id and writing its row, because a create may wait in the queue. */

@@ -1,4 +1,5 @@
-// Inserts with a limit per owner. The owner is locked, so that concurrent inserts cannot exceed the limit together.
+// For inserts with a limit per application or account: locks that row, so that concurrent inserts cannot exceed the
+// limit together, and counts.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

@@ -1,4 +1,4 @@
-// Events of a session that report changes to other rows than the session's own. Each event is written in the
+// Events of a session that report changes to rows other than the session's own. Each event is written in the
 // transaction of the change, even after the session has ended.
 import { sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
