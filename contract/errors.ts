@@ -294,7 +294,7 @@ export const ERRORS = {
     retry: 'no',
     summary: 'Only a running session can be changed, and this session is not running.',
     whatToDo:
-      'Read the session to see its `status` and `endReason`. An ended session cannot be resumed: create a new one.',
+      'Read the session to see its `status` and `endReason`. If it is PENDING, send the request again when it is RUNNING. An ended session cannot be resumed: create a new one.',
   },
   session_not_ended: {
     status: 409,
@@ -608,7 +608,7 @@ export const ERRORS = {
     status: 503,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'Too much work of this kind is already queued. The request had no effect.',
+    summary: 'The service has too much queued work of this kind, or is stopping. The request had no effect.',
     whatToDo: 'Send the request again in a few seconds.',
   },
   storage_unreachable: {

@@ -1,25 +1,24 @@
 // `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running. A
 // row is committed after its files are stored, so the files are copied after the database. A file may be removed in the
 // meantime, so the backup makes hard links to all files when the backup of the database ends, and copies the files from
-// these links. If a process removes a file before the backup has linked the file, that process makes the link
-// (engines/artifacts/backup-links.ts).
-import { randomUUID } from 'node:crypto';
+// these links. If a process removes a stored or staged file before the backup has linked it, that process makes the
+// link (engines/artifacts/backup-links.ts).
 import { constants, type Stats } from 'node:fs';
-import { lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Config, readConfig } from './config.ts';
-import { BACKUP_LINKS_PREFIX, tryLink } from './engines/artifacts/backup-links.ts';
+import { tryLink } from './engines/artifacts/backup-links.ts';
 import type { ManifestHead } from './engines/backups/format.ts';
 import { BackupWriter } from './engines/backups/writer.ts';
 import { type BackupEnd, type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
-import { lockDataFolder } from './engines/store/data-folder.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { hasCode } from './kit/durable.ts';
-import { Fault, isFault } from './kit/fault.ts';
+import { Fault } from './kit/fault.ts';
 import { silentLog } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
 import { version } from './version.ts';
+import { BackupFolder } from './wiring/backup-folder.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -33,8 +32,6 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
-const LOCK_WAIT_MS = 5_000;
-const LOCK_ATTEMPTS_MAX = 3;
 /** Linked in this order, because files are moved from the earlier folders to the later ones. */
 const FILE_FOLDERS = [
   'recordings',
@@ -42,8 +39,6 @@ const FILE_FOLDERS = [
   join('staging', 'outbox'),
   join('artifacts', 'objects'),
 ];
-/** Retried, because a process that removes a file may add a link at the same time. */
-const REMOVAL = { recursive: true, force: true, maxRetries: 5 } as const;
 const COPY_CHUNK_BYTES = 1024 * 1024;
 const STABLE_READ_ATTEMPTS_MAX = 20;
 const PERMISSION_BITS = 0o777;
@@ -123,16 +118,17 @@ async function copyAll(
 ): Promise<number> {
   if (base) await copyCluster(base, writer);
   // From now on, other processes link the files that they remove.
-  const linksDir = await createLinksDir(dataDir, scope);
+  const backupFolder = scope.own(await BackupFolder.create(dataDir));
   // Read before the backup of the database ends, so that the copied audit heads may be older than the database, but
   // never newer. The master key must not change until then, because the rows are sealed with it.
   const identityFiles = await identityOf(dataDir);
   const clusterEnd = await base?.finish();
-  const removedMeanwhile = await countFiles(linksDir, FILE_FOLDERS);
-  for (const folder of FILE_FOLDERS) await linkFolder(dataDir, linksDir, folder);
+  const removedMeanwhile = await countFiles(backupFolder.path, FILE_FOLDERS);
+  for (const folder of FILE_FOLDERS) await linkFolder(dataDir, backupFolder, folder);
+  await backupFolder.endLinking();
   if ((await identityOf(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();
   if (base && clusterEnd) await copyEndOfCluster(base.cluster, clusterEnd, writer);
-  for (const folder of FILE_FOLDERS) await copyTree(writer, linksDir, dataDir, folder);
+  for (const folder of FILE_FOLDERS) await copyTree(writer, backupFolder.path, dataDir, folder);
   for (const [name, text] of identityFiles) {
     const fileInfo = await metaOf(join(dataDir, name));
     const bytes = Buffer.from(text);
@@ -223,48 +219,12 @@ async function copyEndOfCluster(cluster: string, { label, segments }: BackupEnd,
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-/**
- * Creates the folder of this backup, and locks it. The lock, unlike a process id, also shows in another container that
- * the backup is still running.
- */
-async function createLinksDir(dataDir: string, scope: Scope): Promise<string> {
-  for (const name of await readdir(dataDir))
-    if (name.startsWith(BACKUP_LINKS_PREFIX)) await removeIfAbandoned(join(dataDir, name));
-  const { linksDir, lock } = await lockNewFolder(dataDir);
-  scope.own(lock);
-  scope.defer(() => rm(linksDir, REMOVAL));
-  return linksDir;
-}
-
-/** Tries again if another backup mistook the new folder for one of a killed backup before the folder was locked. */
-async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) {
-  const linksDir = join(dataDir, `${BACKUP_LINKS_PREFIX}${randomUUID()}`);
-  try {
-    return { linksDir, lock: await lockDataFolder(linksDir, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
-  } catch (error) {
-    if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
-    return lockNewFolder(dataDir, attemptsLeft - 1);
-  }
-}
-
-/** Removes the folder of a backup that was killed. */
-async function removeIfAbandoned(linksDir: string): Promise<void> {
-  // A Fault means that the backup is running, or that another backup has just removed the folder.
-  const lock = await lockDataFolder(linksDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
-  if (!lock) return;
-  try {
-    await rm(linksDir, REMOVAL);
-  } finally {
-    await lock.close();
-  }
-}
-
 /** Links the files that are in the folder now. */
-async function linkFolder(dataDir: string, linksDir: string, folder: string): Promise<void> {
-  await mkdir(join(linksDir, folder), { recursive: true, mode: 0o700 });
+async function linkFolder(dataDir: string, backupFolder: BackupFolder, folder: string): Promise<void> {
+  await backupFolder.make(folder);
   for await (const { path, isFolder } of walk(dataDir, folder))
-    if (isFolder) await mkdir(join(linksDir, path), { recursive: true, mode: 0o700 });
-    else await tryLink(join(dataDir, path), join(linksDir, path));
+    if (isFolder) await backupFolder.make(path);
+    else await tryLink(join(dataDir, path), join(backupFolder.path, path));
 }
 
 async function countFiles(root: string, folders: readonly string[]): Promise<number> {
@@ -354,8 +314,4 @@ async function ownerOf(dataDir: string): Promise<Meta> {
 
 function ignoreAbsent(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT') && !hasCode(error, 'ENOTDIR')) throw error;
-}
-
-function ignoreFault(error: unknown): undefined {
-  if (!isFault(error)) throw error;
 }

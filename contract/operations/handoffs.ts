@@ -112,7 +112,7 @@ export const HANDOFF_OPERATIONS = {
     isWrite: true,
     params: HandoffParams,
     responses: HANDOFF_RESPONSES,
-    errors: ['not_found', 'stale_fence'],
+    errors: ['not_found', 'session_not_running', 'stale_fence'],
   },
   completeHandoff: {
     ...COMMON,
@@ -128,7 +128,7 @@ export const HANDOFF_OPERATIONS = {
     body: CompleteHandoff,
     bodyExample: { outcome: 'completed', note: 'Signed in.' },
     responses: HANDOFF_RESPONSES,
-    errors: ['not_found', 'stale_fence'],
+    errors: ['not_found', 'session_not_running', 'stale_fence'],
   },
   cancelHandoff: {
     ...COMMON,
@@ -142,6 +142,6 @@ export const HANDOFF_OPERATIONS = {
     isWrite: true,
     params: HandoffParams,
     responses: HANDOFF_RESPONSES,
-    errors: ['not_found', 'permission_denied', 'already_decided', 'stale_fence'],
+    errors: ['not_found', 'permission_denied', 'already_decided', 'session_not_running', 'stale_fence'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -13,6 +13,7 @@ import { reason } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Scope } from '../kit/scope.ts';
 import { REST_MS, type Task } from '../kit/task.ts';
+import { removeAbandonedBackupFolders } from './backup-folder.ts';
 
 const OUTBOX = 'outbox';
 const OUTBOX_INTERVAL_MS = 1_000;
@@ -47,6 +48,9 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
     outbox,
     tasks: [{ name: OUTBOX, everyMs: OUTBOX_INTERVAL_MS, restMs: REST_MS, run: () => outbox.reconcile() }],
     recover: async () => {
+      await removeAbandonedBackupFolders(config.sharedDir).catch(error =>
+        log.warn('backup.leftovers_not_removed', { reason: reason(error) }),
+      );
       await artifacts.recover().catch(error => log.warn('artifacts.recover_failed', { reason: reason(error) }));
       const removedFiles = await outbox.recover();
       if (removedFiles > 0) log.info('outbox.recovered', { removedFiles });

@@ -193,7 +193,13 @@ test('a backup can be made and restored without a running server, but not withou
   });
   assert.equal(missingBackup.code, 1);
   assert.match(missingBackup.stderr, /There is no installation/);
+  // The folders of two killed backups.
+  for (const name of ['.backup-1', '.backup-linking-2']) mkdirSync(join(dataDir, name));
   await server.start();
+  assert.deepEqual(
+    readdirSync(dataDir).filter(name => name.startsWith('.backup')),
+    [],
+  );
 });
 
 test('berth restore refuses a data folder that is not empty, and keeps the contents of the folder', async () => {

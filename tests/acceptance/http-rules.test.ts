@@ -75,6 +75,12 @@ for (const [method, path, allow] of [
     assert.equal(body.code, 'method_not_allowed');
   });
 
+test('a path that cannot be decoded is refused with 400', async () => {
+  const path = '/v1/consumer/applications/a/providers/%/passkeys.list';
+  const { status, body } = await server.api('POST', path, { key: null });
+  assert.deepEqual([status, body.code], [400, 'invalid_request']);
+});
+
 test('a request line with a fragment is answered as without it', async () => {
   const path = '/v1/applications/a#b/webhooks/c';
   const outgoing = request(server.url, { method: 'DELETE', path, agent: false });

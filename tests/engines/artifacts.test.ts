@@ -54,20 +54,32 @@ describe('artifacts on disk', () => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
-      mkdirSync(join(folder, '.backup-1'));
+      mkdirSync(join(folder, '.backup-linking-1'));
       await disk.remove([key]);
       assert.equal(await disk.stat(key), undefined);
-      assert.equal(readFileSync(join(folder, '.backup-1', 'artifacts', 'objects', key), 'utf8'), 'x');
+      assert.equal(readFileSync(join(folder, '.backup-linking-1', 'artifacts', 'objects', key), 'utf8'), 'x');
+    }));
+
+  it('a backup that has linked all files does not keep removed objects, and a link that cannot be made does not prevent a removal', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      const key = downloadKey(APP, SESSION, randomUUID());
+      await disk.put(key, Readable.from([Buffer.from('x')]));
+      mkdirSync(join(folder, '.backup-1'));
+      writeFileSync(join(folder, '.backup-linking-2'), 'a file where a folder should be');
+      await disk.remove([key]);
+      assert.equal(await disk.stat(key), undefined);
+      assert.deepEqual(readdirSync(join(folder, '.backup-1')), []);
     }));
 
   it('a staged file that is removed during a backup is kept in the folder of the backup', () =>
     inFolder(async folder => {
       const staging = await Staging.open(folder);
       const { name } = await staging.write(Readable.from([Buffer.from('x')]));
-      mkdirSync(join(folder, '.backup-1'));
+      mkdirSync(join(folder, '.backup-linking-1'));
       await staging.remove(name);
       assert.equal(await staging.open(name), undefined);
-      assert.equal(readFileSync(join(folder, '.backup-1', 'staging', 'outbox', name), 'utf8'), 'x');
+      assert.equal(readFileSync(join(folder, '.backup-linking-1', 'staging', 'outbox', name), 'utf8'), 'x');
     }));
 
   it('a put fails when the disk cannot store the object, and leaves no unfinished file behind', () =>

@@ -74,6 +74,7 @@ export class ResponseValidator {
   describeMismatch(seen: ObservedResponse): string | undefined {
     // The server ignores a fragment, although a request line should not contain one.
     const [requestPath = ''] = seen.url.split(/[?#]/, 1);
+    if (!isDecodable(requestPath)) return undefined;
     const path = requestPath.startsWith(ALTERNATIVE_PREFIX)
       ? `/v1/${requestPath.slice(ALTERNATIVE_PREFIX.length)}`
       : requestPath;
@@ -132,6 +133,16 @@ export class ResponseValidator {
     const validator = this.#validators.get(schema) ?? this.#ajv.compile(closeSchema(schema));
     this.#validators.set(schema, validator);
     return validator;
+  }
+}
+
+/** Whether the path can be decoded. Otherwise, the server looks for no operation, and answers in a general form. */
+function isDecodable(path: string): boolean {
+  try {
+    decodeURI(path);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -86,14 +86,17 @@ test('leaves a recovered read call to the next process if the service stops whil
   assert.deepEqual(ends, []);
 });
 
-test('recovers the calls after a call whose start fails unexpectedly, and does not end that call', async () => {
+test('a recovered call whose start fails unexpectedly does not block the calls after it, and ends after five attempts', async () => {
   const ends: InvocationEnd[] = [];
   const startedIds: unknown[] = [];
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
   const executions = executionsWith({
     rows: {
       listOpen: async () => [row, next],
-      end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end),
+      end: async (_: InvocationId, end: InvocationEnd) => {
+        ends.push(end);
+        return { ...row, ...end };
+      },
     },
     keys: { get: async () => key },
     catalogue: { findRevision: async () => operation },
@@ -108,7 +111,15 @@ test('recovers the calls after a call whose start fails unexpectedly, and does n
   });
   assert.deepEqual(await executions.recover(), { recovered: 2 });
   assert.deepEqual(startedIds, [row.id, next.id]);
-  assert.deepEqual(ends, []);
+  assert.equal(ends.length, 0);
+  for (let run = 2; run <= 5; run++) await executions.recover();
+  assert.deepEqual(
+    ends.map(({ state, error }) => [state, error?.code]),
+    [
+      ['failed', 'interrupted'],
+      ['failed', 'interrupted'],
+    ],
+  );
 });
 
 test('ends a recovered call as failed if its input cannot be opened, and still runs the calls after it', async () => {

@@ -47,6 +47,8 @@ const KEYED_ATTEMPTS_MAX = 2;
 /** How long a stopping service waits for effects in progress, so that their outcomes become known. */
 const SHUTDOWN_GRACE_MS = 5_000;
 const RECOVERY_BATCH = 10;
+/** After this many unexpected errors at its start, a recovered invocation ends. */
+const RECOVERIES_MAX = 5;
 const COST_CHECK_MS = 250;
 /** Credit that is held for an unknown outcome is given back after this time. */
 const UNKNOWN_OUTCOME_HOLD_MS = 30 * 24 * 3_600_000;
@@ -114,6 +116,8 @@ export class Executions {
   readonly #runningInvocations = new Map<InvocationId, RunningInvocation>();
   /** Invocations that are being inserted and started. */
   readonly #heldIds = new Set<InvocationId>();
+  /** How many times the start of each recovered invocation has failed unexpectedly. */
+  readonly #failedRecoveries = new Map<InvocationId, number>();
   /**
    * The last known byte count of the session of each call. Used when the session has ended and its bytes can no longer
    * be read.
@@ -305,7 +309,7 @@ export class Executions {
     for (const row of leftoverRows)
       await this.#recoverOne(row).catch(error => {
         if (isFault(error) || this.#isClosed) throw error;
-        // The next run tries again. Meanwhile, this invocation must not block those after it.
+        // A later run tries again. Meanwhile, this invocation must not block those after it.
         this.#parts.log.error('invocation.not_recovered', { invocationId: row.id, reason: reason(error) });
       });
     return { recovered: leftoverRows.length };
@@ -329,6 +333,13 @@ export class Executions {
     if (effectfulInvocations.length > 0)
       await withTimeout(SHUTDOWN_GRACE_MS, 'effects in progress', () => effectsEnded).catch(() => {});
     for (const one of effectfulInvocations) stop(one);
+  }
+
+  #countFailedRecovery(id: InvocationId): number {
+    const count = (this.#failedRecoveries.get(id) ?? 0) + 1;
+    this.#failedRecoveries.set(id, count);
+    if (count === RECOVERIES_MAX) this.#failedRecoveries.delete(id);
+    return count;
   }
 
   async #recoverOne(row: InvocationRow): Promise<void> {
@@ -356,8 +367,10 @@ export class Executions {
       await this.start(caller, row, operation, input);
     } catch (error) {
       // A service that stops leaves the invocation to the next process.
-      if (!isFault(error) || this.#isClosed) throw error;
-      const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
+      if (this.#isClosed) throw error;
+      if (!isFault(error) && this.#countFailedRecovery(row.id) < RECOVERIES_MAX) throw error;
+      const startError = isFault(error) ? errorOf(error.code, error.message, false) : INTERRUPTED_ERROR;
+      const refusalError: InvocationError = { ...startError, phase: 'before' };
       await this.endUnstarted(row, state, refusalError, endOptions);
     }
   }

@@ -141,7 +141,10 @@ export class Network implements Watcher {
 
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
-    const ledger = new Ledger({ session: row.id, events, secrets: liveSession.secrets, clock, log });
+    const ledgerParts = { session: row.id, events, secrets: liveSession.secrets, clock, log };
+    const ledger = new Ledger(ledgerParts);
+    // Separate, because many failures must not use up the events for refusals.
+    const failureLedger = new Ledger(ledgerParts);
     // Navigations are guarded before the network is opened. Most sessions have no rules and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
@@ -150,13 +153,13 @@ export class Network implements Watcher {
     liveSession.egress.open(policy, {
       redactText: text => liveSession.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
-      failed: ({ hostname, kind }) => ledger.count('network.failed', { hostname, reason: kind }),
+      failed: ({ hostname, kind }) => failureLedger.count('network.failed', { hostname, reason: kind }),
       proxyFailed: ({ proxy, kind }) => ledger.count('proxy.failed', { proxy, reason: kind }),
     });
     return {
       leave: async () => {
         meter?.close();
-        await Promise.all([ledger.close(), meter && this.#saveTraffic(row.id, meter)]);
+        await Promise.all([ledger.close(), failureLedger.close(), meter && this.#saveTraffic(row.id, meter)]);
       },
     };
   }

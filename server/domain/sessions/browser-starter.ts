@@ -2,6 +2,7 @@
 // steps are undone in reverse order.
 import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { WaitExpired, withDeadline } from '../../kit/wait.ts';
@@ -62,10 +63,19 @@ export class BrowserStarter {
       if (!box) return undefined;
       const adoptedBrowser = await equipAdopted(browserHost, box, deadlineSignal);
       return this.#closeOnFailure(adoptedBrowser, async () => {
-        await adoptedBrowser.browser.reapplySettings(claimSettings(row.settings));
+        await this.#reapplySettings(row, adoptedBrowser);
         return this.#createLiveSession(row, adoptedBrowser, deadlineSignal);
       });
     });
+  }
+
+  /** A browser that refuses a setting is adopted nevertheless. */
+  async #reapplySettings(row: SessionRow, { browser }: BootedBrowser): Promise<void> {
+    await browser
+      .reapplySettings(claimSettings(row.settings))
+      .catch(error =>
+        this.#parts.log.warn('session.settings_not_reapplied', { sessionId: row.id, reason: reason(error) }),
+      );
   }
 
   async #boot(row: SessionRow, signal: AbortSignal): Promise<BootedBrowser> {

@@ -196,7 +196,8 @@ export class Browser implements Closeable {
   async reapplySettings({ geolocation }: SessionSettings): Promise<void> {
     if (!geolocation) return;
     await this.#control.setGeolocation(geolocation);
-    for (const contextId of await this.contextIds()) await this.#control.grantGeolocation(contextId);
+    // A browser context may end with its client at any time.
+    for (const contextId of await this.contextIds()) await this.#control.grantGeolocation(contextId).catch(() => {});
   }
 
   get uploadFolder(): string {

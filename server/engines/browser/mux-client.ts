@@ -511,8 +511,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Called when the client has disconnected. Targets that the client held are no longer held. If the client could reach
-   * only one page, the overrides that other clients have set on its targets are restored.
+   * Called when the client has disconnected. Targets that the client held are no longer held, and the overrides
+   * that other clients have set on its targets are restored.
    */
   close(): void {
     const targets = new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []));

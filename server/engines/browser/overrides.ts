@@ -1,7 +1,7 @@
 // Overrides that clients set on a page: size, touch, media, network. Chromium keeps some overrides per page and not per
 // channel. A channel that detaches therefore resets overrides that another channel has set (observed for device
-// metrics, touch and media type). The last command of each kind is stored with its channel. It is sent again when a
-// channel of the server, or of a client that can reach only one page, has been detached.
+// metrics, touch and media type). The last command of each kind is stored with its channel, and is sent again when a
+// channel of the server or of another client has been detached.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
@@ -25,6 +25,8 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
 ]);
+/** Commands that have an effect each time that they are sent, and set nothing that could be restored. */
+const NOT_OVERRIDES: ReadonlySet<string> = new Set(['Emulation.setPageScaleFactor', 'Emulation.setVirtualTimePolicy']);
 /** Longer commands are not stored. No usual override command is this long. */
 const BYTES_MAX = 16 * 1024;
 
@@ -33,6 +35,7 @@ const BYTES_MAX = 16 * 1024;
  * Undefined for other methods.
  */
 export function overrideOf(method: string): string | undefined {
+  if (NOT_OVERRIDES.has(method)) return undefined;
   if (OTHER_OVERRIDES.has(method) || method.startsWith('Emulation.set')) return method;
   return method.startsWith('Emulation.clear') ? method.replace('.clear', '.set') : undefined;
 }

@@ -112,6 +112,8 @@ class SessionEgress implements Egress {
   readonly #outbound: OutboundConnections;
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
+  /** Whether the policy was replaced, which closes connections. Their failures are not those of the hosts. */
+  #isCut = false;
   readonly #ownAddress: OwnAddress | undefined;
   readonly #http: HttpServer;
   readonly #forwarders = new Map<Socket, Forwarder>();
@@ -153,6 +155,7 @@ class SessionEgress implements Egress {
   }
 
   replacePolicy(policy: EgressPolicy): void {
+    this.#isCut = true;
     this.#gate.replacePolicy(policy);
   }
 
@@ -312,9 +315,8 @@ class SessionEgress implements Egress {
       this.#callSafely(() => this.#listener.proxyFailed?.({ ...failure, proxy, kind }));
       return;
     }
-    // All other errors come from the connection to the host.
-    const kind = error instanceof FailedError ? error.kind : 'bad_answer';
-    this.#callSafely(() => this.#listener.failed?.({ ...failure, kind }));
+    const kind = this.#isCut ? undefined : hostFailureOf(error);
+    if (kind) this.#callSafely(() => this.#listener.failed?.({ ...failure, kind }));
   }
 
   #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
@@ -388,4 +390,13 @@ function destroySocket(socket: Socket): Promise<void> {
   socket.once('close', () => resolve());
   socket.destroy();
   return promise;
+}
+
+/**
+ * Returns why the host could not be used. Undefined for a malformed request and for errors without a code, which do not
+ * come from a connection.
+ */
+function hostFailureOf(error: unknown): FailureKind | undefined {
+  if (error instanceof FailedError) return error.kind === 'bad_request' ? undefined : error.kind;
+  return error instanceof Error && 'code' in error ? 'bad_answer' : undefined;
 }

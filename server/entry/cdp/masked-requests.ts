@@ -31,7 +31,12 @@ export class MaskedRequests {
     return this.#ids.size > 0 && BODY_COMMANDS.has(method);
   }
 
-  has(id: unknown): boolean {
-    return this.#isIncomplete || (typeof id === 'string' && this.#ids.has(id));
+  /** Why the body of this request must not be read. Undefined if it may be read. */
+  refusalFor(id: unknown): string | undefined {
+    if (typeof id === 'string' && this.#ids.has(id))
+      return 'the request was made while a person had control in a masked hand-off';
+    return this.#isIncomplete
+      ? `more than ${REQUEST_IDS_MAX} requests were made in a masked hand-off, so this connection can no longer read bodies; connect again`
+      : undefined;
   }
 }

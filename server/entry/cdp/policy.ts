@@ -109,8 +109,8 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const judgeByRules = ({ method, params, isForBrowser }: Command): Verdict | Promise<Verdict> => {
     const refusalReason = REFUSED_METHODS[method];
     if (refusalReason) return { refuse: `${method} is refused: it ${refusalReason}.` };
-    if (maskedRequests.mayBeReadBy(method) && maskedRequests.has(params.requestId))
-      return { refuse: `${method} is refused: the request was made while a person had control in a masked hand-off.` };
+    const bodyRefusal = maskedRequests.mayBeReadBy(method) && maskedRequests.refusalFor(params.requestId);
+    if (bodyRefusal) return { refuse: `${method} is refused: ${bodyRefusal}.` };
     return rules[method]?.(params, isForBrowser) ?? PASS;
   };
   const { lease } = parts;

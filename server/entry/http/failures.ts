@@ -71,13 +71,7 @@ function asFault(thrownValue: unknown): Fault {
 const INTERNAL_ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
 
 const busyFault = (cause: WorkFailed | WorkLimitReached): Fault =>
-  fault('busy', 'Too much work of this kind is already queued. The request had no effect.', {
-    advice: 'Send the request again in a few seconds.',
-    cause,
-  });
-
-const stoppingFault = (cause: WorkFailed): Fault =>
-  fault('service_stopping', 'The service is stopping, and did not complete the request.', {
+  fault('busy', 'The service has too much queued work of this kind, or is stopping. The request had no effect.', {
     advice: 'Send the request again in a few seconds.',
     cause,
   });
@@ -93,7 +87,7 @@ const tooCostlyFault = (cause: WorkFailed): Fault =>
  */
 const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busyFault,
-  closed: stoppingFault,
+  closed: busyFault,
   too_long: tooCostlyFault,
   died: tooCostlyFault,
 };
