@@ -34,7 +34,8 @@ export class CdpConnection {
   }
 
   /**
-   * A call has no time limit, because a timer would be part of the measurement. The whole benchmark has a time limit.
+   * A call has no time limit, because a timer would affect the measurement. Only the benchmark as a whole has a time
+   * limit.
    */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#lastId;

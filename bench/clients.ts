@@ -1,4 +1,4 @@
-// `npm run bench:clients [-- --quick]`: measures how long it takes to run all cells of the table of
+// `npm run bench:clients [-- --quick]`: measures how long it takes to run all cells of the table in
 // tests/acceptance/clients.test.ts. As in the test, each cell has its own browser: a session, or a Chromium that is
 // started by hand. Each round runs the whole table once with each kind of browser. Only one browser runs at a time.
 import { parseArgs } from 'node:util';
@@ -31,11 +31,11 @@ interface Side {
   start(): Promise<Browser>;
 }
 
-/** The duration of one table, in milliseconds. */
+/** How long it takes to run the table once, in milliseconds. */
 interface Timings {
   /** From the start of the first browser to the end of the last browser. */
   readonly wholeMs: number;
-  /** Without the time for starting the browsers, connecting to them and ending them. */
+  /** Excludes the time for starting, connecting to and ending the browsers. */
   readonly cellsMs: number;
 }
 

@@ -1,6 +1,7 @@
-// `npm run bench:console`: the time to the first paint, and to the complete content, of each page of the console, with
-// ten thousand sessions, and of the pages for consumers, approvals and hand-offs. Approvals and hand-offs are also
-// measured at a first visit, with an empty cache. Fails if a page is painted later than required.
+// `npm run bench:console`: measures the time to the first paint and to the complete content of each page of the
+// console, with ten thousand sessions. Also measures the pages for consumers, approvals and hand-offs. Approvals and
+// hand-offs are measured a second time as a first visit, with an empty cache. Fails if a page is painted later than
+// required.
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
 import { findChromium } from '../server/engines/slots/chromium.ts';
@@ -101,7 +102,10 @@ async function prepareDecisions(
   };
 }
 
-/** Measures a page in a new browser profile each time, signed in, without a cache. */
+/**
+ * Measures a page as on a first visit. Each measurement uses a new browser context that is signed in and has an empty
+ * cache.
+ */
 async function measureFirstVisit(signedInContext: BrowserContext, address: string): Promise<Paint> {
   const browser = signedInContext.browser();
   const context = await browser?.newContext({ storageState: await signedInContext.storageState(), viewport: VIEWPORT });

@@ -12,7 +12,9 @@ const CLOSE_MS = 10_000;
 
 /** CPU seconds used so far, by kind of process. */
 export interface CpuSeconds {
-  /** Chromium and the programs of its jail, from the time at which they joined the cgroup of their box. */
+  /**
+   * Chromium and the programs of its jail. They are counted from the moment at which they join the cgroup of their box.
+   */
   readonly chromium: number;
   /** The Node process alone. */
   readonly server: number;
@@ -32,7 +34,7 @@ export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
 
 export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, kind) => sum + cpuSeconds[kind], 0);
 
-/** A cgroup with the processes that are moved into it, and all processes that these start afterwards. */
+/** A cgroup that contains the processes that are moved into it, and every process that they start afterwards. */
 export class CpuGroup {
   readonly #folder: string;
 
@@ -52,7 +54,7 @@ export class CpuGroup {
 
   /**
    * Moves all processes of the group back to the root group, and removes the group. Repeats this until the group is
-   * empty, because a process may start another process meanwhile.
+   * empty, because a process may start another one in the meantime.
    */
   close(): Promise<true> {
     return pollUntil(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {

@@ -9,7 +9,7 @@ const PAGE = 'data:text/html,<title>crowd</title><h1>A page</h1>';
 
 export interface CrowdFigure {
   readonly sessions: number;
-  /** The time until all sessions and their pages existed. */
+  /** How long it took to open all sessions and their pages. */
   readonly seconds: number;
   readonly pssMibEach: number;
   readonly privateMibEach: number;

@@ -1,6 +1,6 @@
-// Measures sessions under demand, compared with browsers started by hand in the same run: one after the other, several
-// at once, a burst after a pause, and cold starts. Each round has one block of browsers started by hand and one block
-// of sessions. A block of sessions begins and ends when the pool is not starting browsers.
+// Compares sessions with browsers started by hand in the same run, under four kinds of demand: one after the other,
+// several at once, a burst after a pause, and cold starts. Each round has one block of browsers started by hand and one
+// block of sessions. A block of sessions begins and ends when the pool is not starting browsers.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { measureChildren, type ServerCpuMeter, sumOf } from './cpu-groups.ts';

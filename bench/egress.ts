@@ -12,7 +12,7 @@ import { type Comparison, comparison, type Summary, summary } from './statistics
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
 const SMALL_REQUESTS = 20;
-/** Warm-up rounds, which fill caches and open connections, and are not counted. */
+/** The number of warm-up rounds, which are not counted. They fill caches and open connections. */
 const WARM_UP_ROUNDS = 2;
 
 export interface EgressFigure {

@@ -1,6 +1,7 @@
-// `node bench/engines.ts [--rounds N]`: the cost of a session on each engine. The engines alternate within each round.
-// Measures the CPU seconds of a session, including the server's own part; the milliseconds from a cold create to the
-// title of a page, and for the release; and the memory of idle sessions with a page. Needs root and cpuacct.
+// `node bench/engines.ts [--rounds N]`: measures the cost of a session on each engine. The engines alternate within
+// each round. The figures are the CPU seconds of a session, including those of the server, the milliseconds from a cold
+// create to the title of a page, the milliseconds of a release, and the memory of idle sessions with a page. Needs root
+// and cpuacct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,6 +1,7 @@
-// `npm run bench:fleet`: several hosts with one PostgreSQL: placements per second, the cost of a front, the list of
-// sessions among a million rows, the hop to the owner of a session, and the cost of storing contexts in a bucket. Each
-// is compared with a baseline from the same run. On a noisy machine, look at the ratios.
+// `npm run bench:fleet`: measures several hosts with one PostgreSQL. The figures are placements per second, the cost of
+// a front, the time to list sessions among a million rows, the cost of the hop to the owner of a session, and the cost
+// of storing contexts in a bucket. Each figure is compared with a baseline from the same run. On a noisy machine, look
+// at the ratios.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// The number of sessions that can be kept open at once, each with a page, until the machine's memory is nearly used up
+// Measures how many sessions, each with a page, can be kept open at once before the machine's memory is nearly used up
 // or a session does not respond. Also measures the additional memory and processor time of the server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,9 +39,9 @@ export interface HeldExtent {
   readonly maxSessions: number;
   /** The duration of a measurement of the server. */
   readonly idleMs: number;
-  /** The wait before the first measurement, after which a server without sessions is idle. */
+  /** How long to wait before the first measurement. After this time, a server without sessions is idle. */
   readonly serverSettleMs: number;
-  /** The time after which the recording of the first picture of a page is encoded and stored. */
+  /** How long to wait until the recording of the first picture of a page has been encoded and stored. */
   readonly pageSettleMs: number;
 }
 
@@ -51,7 +51,7 @@ interface HeldSession {
   readonly page: string;
 }
 
-/** More releases at once would wait for a database connection. */
+/** The number of concurrent releases. Further ones would only wait for a database connection. */
 const RELEASED_AT_ONCE = 8;
 
 export async function measureHeldSessions(

@@ -1,5 +1,6 @@
-// `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`: the
-// demand that a server sustains, and the cost of a session. On a noisy machine, look at the CPU seconds and the ratios.
+// `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`:
+// measures the demand that a server sustains, and the cost of a session. On a noisy machine, look at the CPU seconds
+// and the ratios.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

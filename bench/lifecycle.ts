@@ -1,6 +1,6 @@
-// The life of one browser: start, first CDP response, the title of a page, end. Sessions and browsers started by hand
-// alternate. A round begins when the warm pool is full. How fast the pool refills is measured by the benchmark of
-// sessions per minute.
+// Measures the life of one browser: start, first CDP response, the title of a page, end. Sessions and browsers started
+// by hand alternate. A round begins when the warm pool is full. The benchmark of sessions per minute measures how fast
+// the pool refills.
 import { systemClock } from '../server/kit/clock.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -12,7 +12,7 @@ const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
 const REFILL_TIMEOUT_MS = 120_000;
 
-/** The settings that a warm browser can have from its launch, and those that are applied when it is claimed. */
+/** Includes settings that a warm browser can be launched with, and settings that are applied when it is claimed. */
 const SETTINGS = {
   viewport: { width: 1000, height: 650 },
   locale: 'de-DE',
@@ -24,8 +24,8 @@ const SETTINGS = {
 };
 
 /**
- * Milliseconds since the start of the cycle; `release` is counted from the release request. For a browser started by
- * hand, `created` is when its DevTools port listens.
+ * Milliseconds since the start of the cycle. `release` is counted from the release request. For a browser started by
+ * hand, `created` is the time at which its DevTools port begins to listen.
  */
 const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];

@@ -1,5 +1,5 @@
-// The cost of viewers of one session, by the number of viewers, compared with a minimal relay with the same number of
-// viewers.
+// Measures what different numbers of viewers of one session cost, compared with a minimal relay that has the same
+// number of viewers.
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';

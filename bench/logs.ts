@@ -1,5 +1,5 @@
-// The cost of the session log: CDP through the gateway, and CPU time while pages log messages and send many requests.
-// Sessions with and without the log alternate on one server. Neither is recorded.
+// Measures the cost of the session log: the speed of CDP through the gateway, and the CPU time while pages log messages
+// and send many requests. Sessions with and without the log alternate on one server. No session is recorded.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { processesOf } from '../tests/harness/session-processes.ts';

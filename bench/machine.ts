@@ -1,4 +1,4 @@
-// The machine on which figures were measured. Figures cannot be compared without it.
+// Describes the machine on which figures were measured. Figures without this description cannot be compared.
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { readChromiumVersion } from '../server/engines/slots/chromium.ts';

@@ -1,5 +1,5 @@
 // `npm run bench:metering [-- --quick] [--json]`: creates sessions on two servers alternately. On one server, sessions
-// cost credit; on the other server, they cost nothing. The target: metering adds at most a millisecond.
+// cost credit. On the other server, they cost nothing. The target is that metering adds at most one millisecond.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { claimFreePort } from '../tests/harness/free-port.ts';

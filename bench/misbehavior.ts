@@ -155,7 +155,8 @@ async function download(
 }
 
 /**
- * Does not parse the response, because that takes a core for a second. A client normally does it on another machine.
+ * Does not parse the response, because parsing would occupy a processor for a second. A client normally parses it on
+ * another machine.
  */
 async function readAndDiscard(url: string, key: string): Promise<void> {
   const request = get(url, { headers: { authorization: `Bearer ${key}` } });

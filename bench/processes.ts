@@ -1,4 +1,4 @@
-// Processes on this machine, from /proc: their descendants, memory and CPU time.
+// Reads the descendants, memory and CPU time of processes on this machine from /proc.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -28,7 +28,7 @@ export const pidsWithPath = (path: string): readonly number[] =>
 export const boxPids = ({ dataDir }: TestServer): readonly number[] =>
   processTreesOf(boxesOf(dataDir).flatMap(({ pids }) => pids));
 
-/** The server with its database and encoders, without the browsers. */
+/** Returns the ids of the processes of the server, its database and its encoders, without those of the browsers. */
 export function pidsOutsideBoxes(server: TestServer): readonly number[] {
   const boxPidSet = new Set(boxPids(server));
   return processTreesOf([server.pid]).filter(pid => !boxPidSet.has(pid));
@@ -48,7 +48,7 @@ export function memoryOf(pids: readonly number[]): Memory {
 
 const TICKS_PER_SECOND = 100;
 
-/** The CPU time that the processes have used, user and system. Processes that have ended are not counted. */
+/** The user and system CPU time that the processes have used. Processes that have ended are not counted. */
 export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
 
 /** Like `cpuSecondsOf`, but also counts child processes that have ended and been waited for. */

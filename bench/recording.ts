@@ -1,6 +1,6 @@
-// `node bench/recording.ts [--seconds N]`: the cost of recording, compared with the same pages without recording and
-// with x264 at a constant 25 fps, as most other services do it; and the cost of playlists and of files of one hour.
-// Prints a Markdown table.
+// `node bench/recording.ts [--seconds N]`: measures the cost of recording, compared with the same pages without
+// recording and with x264 at a constant 25 fps, which most other services use. Also measures the cost of the playlists
+// and files of a recording of one hour. Prints a Markdown table.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ import { boxPids, cpuSecondsWithChildren, createCpuMeter, pidsOutsideBoxes } fro
 
 /** The time until the first segments of all pages are encoded. */
 const SETTLE_MS = 15_000;
-/** The time after the measurement until its last segments are stored. */
+/** How long to wait after the measurement until the last segments are stored. */
 const STORE_WAIT_MS = 8_000;
 const CONSTANT_FPS = 25;
 const HOUR_SEGMENTS = 600;

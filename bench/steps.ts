@@ -9,7 +9,7 @@ import { untilRefilled } from './lifecycle.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const EXPORT_MS = 7_000;
-/** The time that no span covers: HTTP, the credential, limits, reading the row, the response. */
+/** The label of the time that no span covers: HTTP, the credential, limits, reading the row, the response. */
 const REST_LABEL = 'the rest: HTTP, credential, limits, answer';
 
 export interface StepFigure {

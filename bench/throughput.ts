@@ -29,8 +29,8 @@ export async function measureThroughput(
 }
 
 /**
- * Starts cycles for `ms`. Cycles that are still running at that time are finished and counted. The rate includes the
- * additional time that they take.
+ * Starts cycles for `ms` milliseconds. Cycles that are still running after that time are finished and counted. The rate
+ * includes the additional time that they take.
  */
 async function measurePerMinute(concurrency: number, ms: number, runCycle: () => Promise<unknown>): Promise<number> {
   const startMs = systemClock.monotonicMs();

@@ -8,7 +8,7 @@ const isCompiled = !import.meta.filename.endsWith('.ts');
 /**
  * A cache of compiled code makes later starts faster, and spares threads from loading Node's type stripper. If the
  * folder is not writable, nothing is cached. A server that runs from compiled files enables the cache only for its
- * threads: it starts 80 ms later, but uses 4 MiB less memory.
+ * threads. It therefore starts 80 ms later, but uses 4 MiB less memory.
  */
 cacheCompiledCode(join(import.meta.dirname, '../.berth/compiled'), {
   isForThreadsOnly: isCompiled && process.argv[2] === 'serve',

@@ -1,4 +1,4 @@
-// The exit codes of `berth`. Stable: codes may be added, but their meaning does not change.
+// The exit codes of `berth`. They are stable: codes may be added, but the meaning of an existing code does not change.
 
 export const EXIT = {
   done: 0,

@@ -26,8 +26,8 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
 }
 
 /**
- * Adds the options for a profile. `kind` is the beginning of their help texts, for commands that also have other kinds
- * of options.
+ * Adds the options for a profile. In commands that also have other kinds of options, `kind` is the beginning of the
+ * help texts of these options.
  */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command

@@ -19,8 +19,8 @@ type OnExit = (code: number) => void;
 
 const SILENT_TERMINAL: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
 /**
- * The kinds of commands. `heading` is shown above the commands of a kind in the list of commands, and `note` below the
- * help text of each of these commands.
+ * The kinds of commands. In the list of commands, `heading` is shown above the commands of a kind. `note` is shown
+ * below the help text of each of them.
  */
 const LOCAL_COMMANDS = {
   heading: 'For the operator, on this machine and its data folder:',

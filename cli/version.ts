@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import about from '../package.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '..');
-/** The length of a commit id, as abbreviated by Git. */
+/** The number of characters to which a commit id is shortened. */
 const COMMIT_CHARS = 12;
 
 /**
@@ -31,8 +31,8 @@ function abbreviate(commit: string): string {
 }
 
 /**
- * Reads Git's files, without starting Git. Undefined if there is no checkout, or if Git stores the commit in another
- * way.
+ * Reads Git's files, without starting Git. Undefined if there is no checkout, or if these files do not contain the
+ * commit.
  */
 function commitOfCheckout(root: string): string | undefined {
   try {

@@ -1,4 +1,4 @@
-// The audit log of an application: actions, with actor, time, address and outcome.
+// The audit log of an application: recorded actions, each with its actor, time, address and outcome.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 

@@ -73,7 +73,7 @@ interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: TSchema;
-  /** Whether calling the tool has, by itself, no effect outside the browser. */
+  /** Whether a call of the tool by itself changes nothing outside the browser. */
   readonly isReadOnly: boolean;
   /** The scope that the agent key needs in addition to `browsers:connect`. */
   readonly scope?: 'browsers:write' | 'browsers:read';

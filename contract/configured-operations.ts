@@ -1,5 +1,5 @@
-// Operations that an application configures: HTTP calls and browser steps with a schema, and changed settings of
-// built-in operations.
+// Operations that an application configures. They are HTTP calls and browser steps, which have schemas, and built-in
+// operations with changed settings.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';

@@ -1,5 +1,5 @@
-// Data of a consumer in addition to the profile: sessions, which the consumer can end, and receipts. Also the
-// request that links two consumers.
+// Data of a consumer in addition to the profile: consumer sessions, which the consumer can end, and receipts. Also
+// defines the request that links two consumers.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 import { INVOCATION_STATUSES } from './invocations.ts';

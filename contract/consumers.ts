@@ -1,4 +1,4 @@
-// Consumers, which are the end users of an application: how they sign in, their sessions and their profiles.
+// Consumers, which are the end users of an application: how they sign in, their consumer sessions and their profiles.
 import { type Static, Type } from 'typebox';
 import { ACTION_STATUSES, DecideAction, EndUser } from './actions.ts';
 import { ApplicationParams } from './applications.ts';

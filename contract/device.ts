@@ -197,8 +197,8 @@ const OptionalText = (description: string) =>
   Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
 
 /**
- * The schema requires only `grant_type`, because other grant types have other parameters and are refused with their own
- * error.
+ * The schema requires only `grant_type`, because requests with other grant types have other parameters and are refused
+ * with `unsupported_grant_type`.
  */
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT_TYPE}\`.` }),

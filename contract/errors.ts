@@ -1,4 +1,4 @@
-// Every error code with its HTTP status, whether a client may repeat a refused write, and what to do about it. Codes
+// Every error code: its HTTP status, whether a client may repeat a refused write, and what to do about the error. Codes
 // may be added but not renamed.
 
 export interface CatalogueEntry {

@@ -19,7 +19,7 @@ export const CONTENT_BYTES_MAX = 1_048_576;
 const CONTENT_BYTES_DEFAULT = 262_144;
 export const OPERATION_TIMEOUT_MS_MAX = 120_000;
 export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
-/** Price of a call in micro-credits, in addition to its metered use, unless the application sets another price. */
+/** Price of a call in micro-credits, unless the application sets another price. Metered use is charged in addition. */
 export const MANAGED_PRICE_MICRO_CREDITS = 0;
 const FIELDS_MAX = 50;
 export const STEPS_MAX = 100;
@@ -101,7 +101,7 @@ export const Artifact = Type.Object(
   { description: 'A file that the call produced. It is kept for 31 days.' },
 );
 
-/** These files are kept for as long as the other downloads of the session. */
+/** The downloaded files are kept for as long as all other downloads of the session. */
 const Downloads = Type.Array(Download, {
   description: 'The files that the browser downloaded, in the order in which the downloads began.',
 });

@@ -14,7 +14,7 @@ export const REQUIRED_ROLE = {
   operations: 'developer',
   /** Read the inputs and outputs of invocations while they are kept. */
   invocationResults: 'developer',
-  /** Delete operations, raise their price, or require a weaker approval. */
+  /** Delete operations, raise their price, or weaken the approval that they require. */
   relaxOperations: 'admin',
   /** Write and rotate credentials of other services. */
   credentials: 'developer',

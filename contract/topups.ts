@@ -1,4 +1,4 @@
-// Buying credit: packs, checkouts, and the catalog of what credit can be used for.
+// Schemas for buying credit: packs, checkouts, and the catalog of what credit can be used for.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';

@@ -17,8 +17,8 @@ const URL_CHARACTERS_MAX = 2048;
 export const WEBHOOK_TEST_TYPE = 'webhook.test';
 
 /**
- * Why a webhook was disabled. `caller`: it was disabled over the API. `failing`: every attempt failed for three days.
- * `gone`: the endpoint responded with 410.
+ * Why a webhook was disabled. `caller`: a caller disabled it through the API. `failing`: every attempt failed for three
+ * days. `gone`: the endpoint responded with 410.
  */
 export const DISABLED_REASONS = ['caller', 'failing', 'gone'] as const;
 

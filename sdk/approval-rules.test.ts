@@ -1,5 +1,5 @@
-// The approval in a receipt is verified without the service: who signed which digest, for which host, and when. The
-// tests use both the cryptography of Node and that of browsers.
+// The approval in a receipt can be verified without the service. It states who signed which digest, for which host
+// name, and when. The tests use both the cryptography of Node and that of browsers.
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, test } from 'node:test';

@@ -107,7 +107,7 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
     : 'the approval was signed on a page with another host name';
 }
 
-/** If the issuer is a loopback address, the host may be `localhost`, because a passkey belongs to a host name. */
+/** If the issuer is a loopback address, the RP ID may be `localhost`, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
   return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');

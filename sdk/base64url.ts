@@ -1,6 +1,6 @@
 // base64url without padding (RFC 4648), in Node and in browsers.
 
-/** Decodes the text. Undefined if the text is not base64url, or not the canonical encoding of its bytes. */
+/** Decodes a string. Returns undefined if the string is not base64url, or not the canonical encoding of its bytes. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const bytes = Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), one => one.charCodeAt(0));

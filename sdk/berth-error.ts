@@ -15,8 +15,8 @@ interface ErrorFields {
 
 export class BerthError extends Error {
   /**
-   * An error code from the service, or one of the SDK: `unreachable`, `unexpected_answer`, `no_credential`,
-   * `wait_timeout`, `wrong_end`.
+   * An error code of the service, or one of the codes that the SDK adds: `unreachable`, `unexpected_answer`,
+   * `no_credential`, `wait_timeout`, `wrong_end`.
    */
   readonly code: string;
   /** Absent if there was no response. */

@@ -32,7 +32,7 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
-/** Linked in this order, because files are moved from the earlier folders to the later ones. */
+/** The folders are linked in this order, because files are moved from the earlier folders to the later ones. */
 const FILE_FOLDERS = [
   'recordings',
   join('staging', 'downloads'),
@@ -119,8 +119,9 @@ async function copyAll(
   if (base) await copyCluster(base, writer);
   // From now on, other processes link the files that they remove.
   const backupFolder = scope.own(await BackupFolder.create(dataDir));
-  // Read before the backup of the database ends, so that the copied audit heads may be older than the database, but
-  // never newer. The master key must not change until then, because the rows are sealed with it.
+  // These files are read before the backup of the database ends, so that the copied audit heads may be older than the
+  // database, but never newer. The master key must not change before that backup ends, because the rows are sealed with
+  // it.
   const identityFiles = await identityOf(dataDir);
   const clusterEnd = await base?.finish();
   const removedMeanwhile = await countFiles(backupFolder.path, FILE_FOLDERS);
@@ -246,7 +247,7 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
 
 /**
  * Adds a folder. If the folder became empty and has been removed in the meantime, it gets the mode and owner of the
- * folder above it.
+ * nearest folder above it that still exists.
  */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
@@ -255,7 +256,7 @@ async function addFolder(writer: BackupWriter, dataDir: string, path: string): P
   }
 }
 
-/** Adds as many bytes as the file has at the time when it is opened. A file that no longer exists is left out. */
+/** Adds a file with as many bytes as it has when it is opened. A file that no longer exists is left out. */
 async function addFile(writer: BackupWriter, from: string, path: string, compress: boolean): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreAbsent);
   if (!file) return;

@@ -16,19 +16,22 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
   /**
-   * The folder that the processes of this machine share. It contains secrets and kept files, and is also the `dataDir`
-   * of the first process.
+   * The data folder that the processes of this machine share. It contains secrets and stored files, and is also the
+   * `dataDir` of the first process.
    */
   readonly sharedDir: string;
   /**
    * The number of server processes on this machine. Each process is a host, and all of them share one public address.
    */
   readonly processes: number;
-  /** The position of this process among several. Set by the supervisor. */
+  /**
+   * The position of this process among the server processes of this machine. Set by the supervisor if there are
+   * several.
+   */
   readonly process?: ProcessPosition;
   /** URL at which other hosts that use the same database reach this host. */
   readonly peerUrl: string;
-  /** If absent, `peerUrl` is the address that this host listens on. */
+  /** Set if the operator configured `peerUrl`. If absent, `peerUrl` is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
   /**
    * An address that reaches only this host. It is used in connectUrls, so that connections need not be passed on to
@@ -37,21 +40,21 @@ export interface Config {
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
   /**
-   * How long a host keeps its sessions if it does not respond (`ms`), and while it restarts (`restartMs`). The same on
-   * all hosts.
+   * How long a host keeps its sessions without responding (`ms`, which must be the same on all hosts), and while it
+   * restarts (`restartMs`).
    */
   readonly lease: { readonly ms: number; readonly restartMs: number };
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
   /**
-   * The number of warm browsers with the default settings. In addition, up to the same number of warm browsers may have
-   * recently requested settings.
+   * The number of warm browsers with the default settings. Up to the same number again is kept with recently requested
+   * settings.
    */
   readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
-  /** Host names that the egress proxy resolves statically: the address for each name. */
+  /** The address of each host name that the egress proxy resolves statically. */
   readonly egressHosts: ReadonlyMap<string, string>;
   /** Path of certificate authorities (PEM) that the server's own requests trust in addition to the usual ones. */
   readonly outboundCaFile?: string;
@@ -95,7 +98,7 @@ export interface Config {
   readonly requestsPerMinute: { readonly reads: number; readonly writes: number };
   /** The maximum total size of one session's downloads, and of its uploads. */
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
-  /** How long files and rows are kept after the end of a session. */
+  /** How long the files and the row of a session are kept after its end. */
   readonly retention: { readonly filesMs: number; readonly sessionsMs: number };
   /** The mail server. Absent: e-mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
@@ -111,16 +114,16 @@ export interface Config {
   };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
-  /** The number of days without use in a session after which an extension is deleted. */
+  /** An extension that no session has used for this many days is deleted. */
   readonly extensionDays: number;
   /**
-   * Paths of the certificate and key (PEM) for a public URL with https. With them, the egress proxy of a session itself
-   * accepts connections from the session to the public URL, and serves only the connect path of that session.
+   * Paths of the certificate and key (PEM) of a public URL with https. With them, connections from a session to the
+   * public URL end at the egress proxy of the session, which serves only the connect path of that session.
    */
   readonly tls?: CertificateFiles;
   /**
-   * For TLS between hosts: paths of the certificate and key that this host shows to others, and of the authorities
-   * (PEM) that it trusts instead of the usual ones.
+   * Paths of the PEM files for TLS between hosts: the certificate and key that this host presents to other hosts, and
+   * the certificate authorities that it trusts instead of the default ones.
    */
   readonly peerTls: Partial<CertificateFiles> & { readonly caFile?: string };
 }
@@ -146,7 +149,7 @@ export interface EgressAllow {
 }
 
 export interface S3Config {
-  /** Absent: Amazon's endpoint of the region. */
+  /** Absent: Amazon's endpoint for the region. */
   readonly endpoint?: string;
   readonly bucket: string;
   readonly region: string;
@@ -281,14 +284,14 @@ export function readConfig(variables: Variables): Config {
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
 /**
- * A warm browser takes about 150 MB and almost no processor time. It is rare that more browsers are claimed at once
- * than there are processors.
+ * A warm browser takes about 150 MB of memory and almost no processor time. There is at most one per processor, because
+ * more browsers are rarely claimed at once.
  */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PROCESSORS_PER_PROCESS));
 
-/** Set by the supervisor if there are several processes, not by the operator. */
+/** The supervisor sets this variable if there are several processes. The operator does not set it. */
 export const PROCESS_VARIABLE = 'BERTH_PROCESS';
 
 function readProcess(env: Environment): ProcessPosition | undefined {
@@ -323,8 +326,8 @@ function configOfProcess(config: Config, position: ProcessPosition): Config {
 }
 
 /**
- * Adds the process's number to the port of the configured URL. Undefined if no URL is configured, because then only
- * processes on this machine reach each other.
+ * Returns the configured peer URL with the number of the process added to its port. Undefined if no URL is configured,
+ * because then only the processes on this machine connect to each other.
  */
 function peerUrlOf({ peerUrl, isPeerUrlGiven }: Config, number: number): string | undefined {
   if (!isPeerUrlGiven) return undefined;
@@ -408,7 +411,7 @@ function readLabel(text: string): readonly [string, string] | undefined {
 function readSmtp(env: Environment): Config['smtp'] {
   const [text, from] = [env.text('BERTH_SMTP_URL'), env.text('BERTH_SMTP_FROM')];
   if (text === undefined) return undefined;
-  // The value is left out of the error message, because it may contain the password.
+  // The value is left out of the error message, because it may contain a password.
   if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
     env.recordInvalid('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
@@ -488,7 +491,7 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
 }
 
 /**
- * With TLS, other hosts must reach this one at a separate port, because the listener at BERTH_LISTEN does not use TLS.
+ * With TLS, other hosts must reach this host on a separate port, because the listener at BERTH_LISTEN does not use TLS.
  */
 function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
   const certificateFiles = readTls(env, 'BERTH_TLS_PEER');
@@ -585,7 +588,9 @@ function readEgressAllow(text: string): EgressAllow | undefined {
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
 }
 
-/** Refuses a range of all addresses, because every caller could then forge its IP address in X-Forwarded-For. */
+/**
+ * Refuses a range that contains all addresses, because every caller could then forge its IP address in X-Forwarded-For.
+ */
 function readTrustedProxy(text: string): string | undefined {
   const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);

@@ -1,4 +1,5 @@
-// The checks of `berth doctor`: settings and database here, browsers in engines/slots. Changes nothing.
+// The checks of `berth doctor`. Settings and the database are checked here, and browsers in engines/slots. The checks
+// change nothing.
 import { type Config, readConfig } from './config.ts';
 import { examine as examineMachine, type Finding } from './engines/slots/doctor.ts';
 import { dataFolderStatus } from './engines/store/data-folder-status.ts';

@@ -1,5 +1,6 @@
-// The identity of an installation: a host id and a secret in its data folder, with mode 0600. The server or an
-// operator's command creates them, whichever runs first.
+// The identity of an installation: a host id in its data folder, and a secret in the shared folder, which is the data
+// folder by default. Operators may set the secret instead. Both files have mode 0600. The server or an operator's
+// command creates them, whichever runs first.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -53,8 +54,8 @@ function makeDataFolder(folder: string): void {
 }
 
 /**
- * Creates one level at a time, because Node's recursive mkdir never returns if a file system reports that an existing
- * parent is missing (/proc).
+ * Creates one level at a time, because Node's recursive mkdir never returns if a file system, such as /proc, reports
+ * that an existing parent is missing.
  */
 function makeEachFolder(folder: string): void {
   if (existsSync(folder)) return;

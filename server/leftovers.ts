@@ -40,7 +40,7 @@ const NAMES_MAX = 1_000_000;
 export interface Leftovers {
   /** Session ids of the browsers, processes and folders that were removed. */
   readonly sweptSessionIds: readonly string[];
-  /** Ids of the sessions that were still open in the database and are ended now. */
+  /** Ids of the sessions that were still open in the database and have now been ended. */
   readonly endedSessionIds: readonly string[];
 }
 

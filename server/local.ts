@@ -58,9 +58,12 @@ export interface TokenOptions extends CredentialOptions {
 export interface Local extends Closeable {
   readonly config: Config;
   readonly store: Store;
-  /** Finds an application by id, slug or exact name. Without an argument: the only application of the first account. */
+  /**
+   * Finds an application by id, slug or exact name. Without an argument, finds the only application of the first
+   * account.
+   */
   application(idOrName?: string): Promise<ApplicationRow>;
-  /** Like `application`, but without an argument creates the application, and the first account, if there is none. */
+  /** Like `application`. Without an argument, creates the first account and its application if they do not exist. */
   getOrCreateApplication(idOrName?: string): Promise<ApplicationRow>;
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
@@ -178,7 +181,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   };
 }
 
-/** Removes data that is due for removal. A running server removes such data too, before or after this command. */
+/** Removes the data that is due for removal. A running server also removes such data, with its own task. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
@@ -268,7 +271,8 @@ async function findAccount(
 ): Promise<AccountRow> {
   if (idOrEmail === '-') return getFirstAccount();
   if (!isUuid(idOrEmail)) return accountOf(store, idOrEmail);
-  const accountWithId = await store.accounts.get(idOrEmail as AccountId); // Checked by isUuid.
+  // The cast is safe, because `isUuid` has checked the string.
+  const accountWithId = await store.accounts.get(idOrEmail as AccountId);
   if (!accountWithId)
     throw new Fault('not_found', `No account has the id ${idOrEmail}.`, {
       advice: 'Check the id, or pass the e-mail address of the account.',
@@ -276,7 +280,7 @@ async function findAccount(
   return accountWithId;
 }
 
-/** Without a name: the only application of the first account, or undefined if there is none. */
+/** Without a name, returns the only application of the first account, or undefined if there is none. */
 async function findApplication(store: Store, idOrName: string | undefined): Promise<ApplicationRow | undefined> {
   if (idOrName !== undefined) return requireSingle(await store.applications.find(idOrName), idOrName);
   const account = await store.accounts.first();

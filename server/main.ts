@@ -53,7 +53,8 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.ok;
   } catch (error) {
-    // Thrown, for example, for a configured file that cannot be read.
+    // `BadConfig` is also thrown after the settings have been read, for example if a file that they name cannot be
+    // read.
     if (error instanceof BadConfig) return fail(error.message, EXIT.badConfig);
     return fail(explain(error, step), EXIT.failed);
   } finally {

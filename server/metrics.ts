@@ -14,7 +14,7 @@ export interface MetricSources {
   slots: number;
   occupiedSlots(): number;
   warmBrowsers(): number;
-  /** Browsers that are being started in advance. */
+  /** The number of warm browsers that are being started. */
   warmStarting(): number;
   /** The number of session starts that wait for a processor. */
   startsWaiting(): number;
@@ -23,7 +23,7 @@ export interface MetricSources {
   unstoredRecordings(): number;
   /** The work that is queued in the database for background tasks. */
   queueCounts(): Promise<QueueCounts>;
-  /** Jobs that wait for a worker thread. */
+  /** The number of jobs that wait for a worker thread. */
   waitingJobs(): number;
 }
 

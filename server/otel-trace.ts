@@ -24,21 +24,21 @@ import { withTimeout } from './kit/wait.ts';
 
 const SEND_EVERY_MS = 1_000;
 const SEND_TIMEOUT_MS = 10_000;
-/** Spans beyond this number are dropped. */
+/** The maximum number of spans that wait to be sent. Further spans are dropped. */
 const WAITING_SPANS_MAX = 2_048;
 const BATCH_SPANS = 256;
 const LAST_SEND_TIMEOUT_MS = 3_000;
-/** An unreachable collector is logged at most once in this time. */
+/** The minimum time between two log entries about an unreachable collector. */
 const WARN_EVERY_MS = 60_000;
 const ERROR_CHARACTERS_MAX = 500;
 
 export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
-  /** Origin and path without `/v1/traces`. */
+  /** The origin and path of the collector, without `/v1/traces`. */
   readonly endpoint: string;
   /** `name=value` pairs separated by commas, percent-encoded, as OpenTelemetry defines them. */
   readonly headers?: Secret;
   readonly version: string;
-  /** Distinguishes this process from others of the same service. */
+  /** Distinguishes this process from other processes of the same service. */
   readonly instance: string;
 }
 

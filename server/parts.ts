@@ -35,7 +35,7 @@ const UNUSED_AFTER_MS = 60_000;
 export interface Service {
   /** The listening address. */
   readonly url: string;
-  /** The address of metrics and readiness, with the actual port. */
+  /** The URL of metrics and readiness, with the port on which the server really listens. */
   readonly operatorUrl?: string;
   readonly isolation: string;
   readonly missingFeatures: readonly string[];

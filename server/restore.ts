@@ -1,5 +1,5 @@
 // `berth restore`: puts a backup into an empty data folder. Everything is first unpacked and checked next to its final
-// place, so that a refused backup leaves nothing behind.
+// location, so that a refused backup leaves nothing behind.
 import { chmod, chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Config, readConfig } from './config.ts';
@@ -52,7 +52,7 @@ export async function restore(env: Environment, source: string): Promise<Restore
   }
 }
 
-/** Returns the path of the backup: `source`, or the newest backup in it if it is a folder. */
+/** Returns `source`. If `source` is a folder, returns the path of the newest backup in the folder. */
 async function backupFileIn(source: string): Promise<string> {
   const stats = await stat(source).catch(() => undefined);
   if (!stats) throw new Fault('not_found', `The backup ${source} does not exist.`, { advice: 'Check the path.' });

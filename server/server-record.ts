@@ -1,5 +1,6 @@
-// A file in the data folder by which commands find a running server: process id, start time and addresses. Whether that
-// process is still running is read from /proc each time, because the process id may have been reused.
+// The record of a running server: a file in the data folder with the process id, the start time and the addresses.
+// Commands find the server through this file. They read from /proc each time whether that process is still running,
+// because the process id may have been reused.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +15,7 @@ export interface ServerRecord {
 export interface ServerAddresses {
   /** Where the server listens. */
   readonly url: string;
-  /** `BERTH_PUBLIC_URL`, or the address that is used in its place. */
+  /** `BERTH_PUBLIC_URL`, or the address that is used if this setting is absent. */
   readonly publicUrl: string;
   /** Where the server's metrics and readiness are served. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
   readonly operatorUrl?: string;

@@ -13,5 +13,8 @@ const readPackage = (): PackageInfo => JSON.parse(readFileSync(PACKAGE, 'utf8'))
 
 export const version = (): string => readPackage().version;
 
-/** Returns the prefix that is written before the name of a command. */
+/**
+ * Returns what a user types before the name of a command: `berth` in a release, and `npm run -s berth --` in a
+ * checkout.
+ */
 export const commandPrefix = (): string => (readPackage().commit === undefined ? 'npm run -s berth --' : 'berth');

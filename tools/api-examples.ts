@@ -104,7 +104,7 @@ const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unkno
 const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
 const CONNECT_FIELD_OPERATIONS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
-/** The body of the first response. Undefined if the response has no body. */
+/** Returns an example body for the operation's first response. Undefined if that response has no body. */
 export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
   const schema = Object.values(responses)[0]?.schema;
   if (!schema) return undefined;

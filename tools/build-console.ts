@@ -25,7 +25,7 @@ export async function buildConsole(outDir: string): Promise<void> {
       outDir,
       emptyOutDir: true,
       target: 'es2023',
-      // No inline code, because the Content Security Policy of the page allows only files of this origin.
+      // Nothing is inlined, because the Content Security Policy of the page allows only files of this origin.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,

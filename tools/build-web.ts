@@ -1,7 +1,7 @@
 // Builds the console and the docs site if their sources have changed. `npm start` and the suite use this file. A
-// complete build is in a folder of .berth/web that is named after the digest of its sources, with every file
-// compressed. The file `current` names the build that a server loads. Concurrent builds do no harm: each is made in a
-// separate folder and moved into place.
+// complete build is in a folder of .berth/web that is named after the digest of its sources. Its larger text files are
+// also stored compressed. The file `current` names the build that a server loads. Concurrent builds do no harm: each is
+// made in a separate folder and moved into place.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';

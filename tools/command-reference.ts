@@ -50,7 +50,8 @@ function section(name: string, command: Command): string[] {
 }
 
 /**
- * Reads the exit codes from the last lines of the program's help, "  CODE  meaning", the only place that explains them.
+ * Reads the exit codes from the last lines of the program's help, which have the form "  CODE  meaning". Nothing else
+ * explains the codes.
  */
 function exitCodes(program: Command): string[] {
   let help = '';

@@ -143,7 +143,7 @@ function unguardedEntrancesIn({ path, text }: SourceFile): Entrance[] {
   ];
 }
 
-/** Whether the listener is declared as `const hear = guardListener(…)`, or in the same way as a member of a class. */
+/** Whether the listener is declared as `const hear = guardListener(…)`, or as a class member in the same way. */
 function isMadeByGuard(code: string, listener: string): boolean {
   const name = listener.replace(/^this\./, '').replaceAll('$', '\\$');
   return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guardListener\\(`).test(code);

@@ -17,7 +17,7 @@ export const codeOnly = memoize(text => mask(text, true));
 /** The text with comments replaced by spaces, for rules about the contents of strings. */
 export const withoutComments = memoize(text => mask(text, false));
 
-/** Cached, because several checks read the same texts. */
+/** Caches the results, because several checks read the same files. */
 function memoize<T>(make: (text: string) => T): (text: string) => T {
   const results = new Map<string, T>();
   return text => {
@@ -37,7 +37,7 @@ function mask(text: string, blankStrings: boolean): string {
   const blank = (from: number, to: number): void => {
     for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' ';
   };
-  /** The brace depth at which each open template continues. */
+  /** For each open template, the brace depth at which its text continues. */
   const templateDepths: number[] = [];
   let braceDepth = 0;
   let at = 0;

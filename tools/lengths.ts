@@ -1,4 +1,4 @@
-// Finds long wiring functions: a function that connects parts of the server has at most 60 lines.
+// Finds long wiring functions: a function that connects parts of the server may have at most 60 lines.
 import { codeOnly } from './imports.ts';
 import { isTest, type SourceFile, type Violation } from './source-files.ts';
 

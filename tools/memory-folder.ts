@@ -1,6 +1,6 @@
-// A folder in memory for the temporary files of tests, such as databases and browser profiles: thousands of files that
-// are removed after seconds. ext4 without a journal does not reuse a removed inode for some time, and the search for a
-// free one took a tenth of the processor time of a session.
+// A folder in memory for the temporary files of tests, such as databases and browser profiles. Tests create thousands
+// of files and remove them after seconds. ext4 without a journal does not reuse a removed inode for some time, and the
+// search for a free inode took a tenth of the processor time of a session.
 import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const COMPLETE_NAME = /^[0-9a-f]{16}$/;
-/** The folder of a build that is being made. */
+/** Matches the folder name of a build that is being made. */
 const UNFINISHED_NAME = /^(making-|[0-9a-f]{16}\.)/;
 /** A build takes a minute. A build that is unfinished after this time was killed. */
 const UNFINISHED_MS_MAX = 86_400_000;

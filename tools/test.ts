@@ -1,12 +1,13 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, several files at a time. Each file has
 // its own servers and folders, and sometimes waits for things other than the processor, so one file more than there are
-// processors runs at a time. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because these
-// files measure times. `--rerun-failed` runs each failed file again, alone, after the others of its round, and lists the tests that
-// pass in the second run as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` uses this engine for
-// all sessions. `--slow` also runs some suites again: those of tools/both-engines.ts with headless-shell, those of
-// tools/behind-fronts.ts behind the fronts of a fleet, and the fault tests of a fleet with the standard lease. `-t
-// NAME` runs the tests whose name matches this regular expression. `--watch` runs a file again when that file, or a
-// file that it imports, has changed. Other arguments select files by a part of their path.
+// processors runs at a time, up to four files. `--slow` adds the files named *.slow.test.ts, and runs one file at a
+// time, because these files measure times. `--rerun-failed` runs each failed file again, alone, after the others of its
+// round, and lists the tests that pass in the second run as unsteady. `--unit` runs only the unit tests. `--engine
+// headless-shell` uses this engine for all sessions. `--slow` also runs some suites again: those of
+// tools/both-engines.ts with headless-shell, those of tools/behind-fronts.ts behind the fronts of a fleet, and the
+// fault tests of a fleet with the standard lease. `-t NAME` runs the tests whose name matches this regular expression.
+// `--watch` runs a file again when that file, or a file that it imports, has changed. Other arguments select files by a
+// part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';

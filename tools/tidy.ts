@@ -125,8 +125,8 @@ const BANNED_EVERYWHERE =
 const BANNED_IN_TEXTS =
   /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
 /**
- * Names that were replaced: types of parameters and results are named Options, Request, Params or Result, a part of a
- * recording is a segment, and creates wait in a queue.
+ * Names that must not be used again. Types of parameters and results are named Options, Request, Params or Result. A
+ * part of a recording is a segment. Creates wait in a queue.
  */
 const BANNED_IN_CODE =
   /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;
@@ -181,7 +181,7 @@ function checkOpening(file: SourceFile): Violation[] {
   ];
 }
 
-/** The document with the contents of code blocks removed, with the same line numbers. */
+/** Returns the document with its code blocks replaced by spaces, so that line numbers stay the same. */
 function prose(text: string): string {
   return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
 }

@@ -3,8 +3,8 @@ import { readConfig } from '../../server/config.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
 /**
- * If settings are invalid, readConfig throws an error that names all of them, and the command exits with the usage
- * code.
+ * If settings are invalid, readConfig throws an error that names all of them. The command then exits with the code for
+ * usage errors.
  */
 export function checkConfig(terminal: Terminal, { json }: { json?: true }): void {
   const { listen, operatorListen, publicUrl, dataDir, databaseUrl, s3, slots, warm, engine } = readConfig(terminal.env);

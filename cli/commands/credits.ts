@@ -1,4 +1,5 @@
-// `berth credits`: shows the credit of an application's account, and adds credit that the operator gives.
+// `berth credits`: shows the credit of an application's account, adds credit that the operator gives, and confirms
+// payments.
 import { MICROCREDITS_PER_CREDIT } from '../../contract/credits.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
 import { withLocal } from './keys.ts';

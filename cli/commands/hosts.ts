@@ -1,4 +1,5 @@
-// `berth hosts`: the hosts that share this database, and whether they accept new sessions.
+// `berth hosts`: lists the hosts that share this database, drains them so that they accept no new sessions, undoes a
+// drain, and removes hosts.
 import { systemClock } from '../../server/kit/clock.ts';
 import type { Local } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';

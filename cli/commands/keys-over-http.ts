@@ -1,5 +1,5 @@
-// `berth keys` with --app: agent keys of an application of the logged-in account, over HTTP. Without --app, see
-// keys.ts.
+// `berth keys` with --app: manages the agent keys of one of the logged-in account's applications, over HTTP. Without
+// --app, see keys.ts.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../../contract/agent-keys.ts';
 import { dataOf, paginate } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';

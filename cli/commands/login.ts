@@ -1,4 +1,4 @@
-// `berth login`, `berth logout`, `berth whoami`: the credentials of a profile.
+// `berth login`, `berth logout`, `berth whoami`: create, remove and show the credentials of a profile.
 import { hostname } from 'node:os';
 import { type Berth, BerthError, berthClient, dataOf } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';

@@ -16,7 +16,7 @@ import { type Connection, type KeyOptions, overHttp } from '../http/connection.t
 import type { Terminal } from '../terminal.ts';
 
 export interface McpOptions extends KeyOptions {
-  /** Id of the application of the agent key. */
+  /** The id of the application that the agent key belongs to. */
   readonly app?: string;
 }
 
@@ -30,7 +30,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID --save`.',
       );
     const sendRequest = createSendRequest(connection, appId);
-    await sendRequest('ping', {}); // Ends the command with an exit code if the address or the key is wrong.
+    await sendRequest('ping', {}); // If the address or the key is wrong, the command fails here with an exit code.
     const inputEnd = Promise.withResolvers<void>();
     const stdioServer = serveStdio(() => serverFor(sendRequest), { transport: createTransport(inputEnd.resolve) });
     await inputEnd.promise;

@@ -1,12 +1,12 @@
-// `berth status`: the current state of the service that uses this data folder, as reported by the service. The exit
-// code shows whether the service is ready.
+// `berth status`: prints the current state of the service that uses this data folder, as the service reports it. The
+// exit code shows whether the service is ready.
 import { readConfig } from '../../server/config.ts';
 import { runningServer } from '../../server/server-record.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** Long, because the readiness check queries the database, which may be slow. */
+/** Allows for a slow database, which the readiness check queries. */
 const RESPONSE_MS = 15_000;
 /** Addresses that mean every interface, with the loopback address that the command uses instead. */
 const LOOPBACK_BY_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
@@ -106,7 +106,7 @@ function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The sum of the samples of a metric in Prometheus' text format. */
+/** Returns the sum of those samples of a metric whose line contains `label`. `text` is in Prometheus' text format. */
 function metricIn(text: string, name: string, label: string): number {
   const samples = text.split('\n').filter(line => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
   const values = samples.filter(line => line.includes(label)).map(line => Number(line.slice(line.lastIndexOf(' '))));

@@ -15,7 +15,7 @@ import { showWaiting } from './waiting.ts';
 const [, , appId = '', page = '', resourceId = ''] = location.pathname.split('/');
 
 interface Page {
-  /** The text in the navigation. Absent: the page can be reached only by a link. */
+  /** The text in the navigation. If it is absent, the page can be reached only by a link. */
   readonly tab?: string;
   /** Shown above the buttons of the sign-in page. */
   readonly signInReason: string;

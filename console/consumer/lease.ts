@@ -62,7 +62,7 @@ export class Lease {
     return this.#send('cancel');
   }
 
-  /** Renews until the lease is closed. */
+  /** Renews the lease until it is closed. */
   startRenewing(onRenewed: () => void, onFailed: (error: unknown) => void): void {
     const { signal } = this.#closeController;
     let retryTimer: ReturnType<typeof setTimeout> | undefined;

@@ -45,7 +45,7 @@ const createDeleteAllButton = (session: Session): HTMLElement =>
     await showMemory(session);
   });
 
-/** Describes keys in words: `address.*` is everything under that name. */
+/** Describes keys in words. For example, `address.*` becomes `everything under address`. */
 export const keysInWords = (keys: readonly string[]): string =>
   keys
     .map(key =>

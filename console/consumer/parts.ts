@@ -1,5 +1,5 @@
-// Functions that the pages of consumers share: building elements without HTML, sending commands, the color of the
-// application.
+// Functions that the pages of consumers share. They build elements without HTML, send commands, and apply the color of
+// the application.
 
 export const byId = (id: string): HTMLElement => {
   const foundElement = document.getElementById(id);
@@ -144,7 +144,7 @@ const THIS_YEAR_FORMAT = new Intl.DateTimeFormat(undefined, {
 });
 const FULL_FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Omits the date if it is today, and the year if it is this year. */
+/** Omits the date for a time today, and the year for a time in this year. */
 export function timeOf(text: string): HTMLTimeElement {
   const time = new Date(text);
   const now = new Date();

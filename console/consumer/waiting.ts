@@ -1,5 +1,5 @@
-// What is waiting for the consumer: Actions to decide, and browsers in which an agent needs help. Also the outcome of
-// earlier items.
+// Shows what is waiting for the consumer: Actions to decide, and browsers in which an agent needs help. Also shows the
+// outcome of earlier items.
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import { isOpen, REASON_WORDS, STATUS_WORDS } from './handoff-words.ts';
@@ -23,8 +23,8 @@ const ACTION_STATUS_WORDS: Readonly<Record<string, string>> = {
 interface Item {
   readonly needsAction: boolean;
   /**
-   * The sort key. If the item needs an action: its expiry, in ascending order. Otherwise: its end, or its creation if
-   * it has not ended, in descending order.
+   * The time by which items are sorted. Items that need an action are sorted by their expiry, in ascending order. Other
+   * items are sorted by their end, or by their creation if they have not ended, in descending order.
    */
   readonly sortTime: string;
   readonly href: string;

@@ -1,4 +1,5 @@
-// Tells the viewer in control that the shown page was opened by the page shown before, and offers a button to go back.
+// Tells the viewer in control that the previously shown page opened the page that is shown now, and offers a button to
+// go back.
 import { parts } from './parts.ts';
 
 const NAME_CHARACTERS_MAX = 40;

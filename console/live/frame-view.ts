@@ -40,7 +40,7 @@ export class FrameView {
     return { x: ((clientX - box.left) * width) / box.width, y: ((clientY - box.top) * height) / box.height };
   }
 
-  /** Converts a box of the page to screen coordinates. */
+  /** Converts a rectangle of the page to screen coordinates. */
   boxOf(box: { x: number; y: number; width: number; height: number }): DOMRect {
     const canvasBox = parts.canvas.getBoundingClientRect();
     const scale = canvasBox.width / this.#size.width;

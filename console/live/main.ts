@@ -31,7 +31,7 @@ const sendInput = (message: InputMessage): void => {
   // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
   // previous page and is dropped.
   if (POINTER_TYPES.has(message.type) && view.page !== shownPage) return;
-  // the spread adds the two missing fields
+  // The cast is correct, because the object literal adds `fence` and `page`, which the message lacks.
   if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage);
 };
 

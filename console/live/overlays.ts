@@ -1,4 +1,5 @@
-// Elements that the frames of a screencast do not contain: dialogs, lists of select elements, and file choosers.
+// Elements that the frames of a screencast do not contain: dialogs, the option lists of select elements, and file
+// choosers.
 import type { DialogState, SelectState } from '../../contract/live-messages.ts';
 import type { FrameView } from './frame-view.ts';
 import type { SendInput } from './input.ts';

@@ -1,4 +1,4 @@
-// Commands with which consumers manage their own data: memory, consents, receipts, sessions.
+// Commands with which consumers manage their own data: memory, consents, receipts and consumer sessions.
 import {
   ConsumerDevices,
   ConsumerReceipt,

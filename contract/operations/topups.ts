@@ -1,4 +1,4 @@
-// Buying credit, and the public catalog.
+// The operations for buying credit, and the operation that reads the public catalog.
 import { ApplicationParams } from '../applications.ts';
 import { IfNoneMatchHeader } from '../config.ts';
 import type { Operation } from '../operation.ts';

@@ -24,7 +24,7 @@ export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
     details: { issues },
   });
 
-/** `status` is the status of the session, or `ending`. A session whose status is still RUNNING is ending as well. */
+/** `status` is the status of the session, or `ending`. The status RUNNING also means that the session is ending. */
 export function sessionNotRunning(id: string, status: string): Fault<ErrorCode> {
   const details = { status };
   if (status === 'PENDING')

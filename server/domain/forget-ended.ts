@@ -1,5 +1,5 @@
-// Deletes the data of sessions that ended long ago, in batches. The rows contain the due times, so the task may run at
-// any time.
+// Deletes the data of sessions that ended long ago, in batches. The rows contain the end times of the sessions, so the
+// task may run at any time.
 import { addMs, type Clock } from '../kit/clock.ts';
 import { type BatchLimits, runInBatches } from './in-batches.ts';
 

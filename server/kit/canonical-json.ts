@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Throws for values that I-JSON (RFC 7493) does not allow: numbers that are not finite, and texts with lone surrogates.
+ * Throws for values that I-JSON (RFC 7493) does not allow: numbers that are not finite, and strings with lone
+ * surrogates.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -18,7 +19,8 @@ export const NOT_INTEROPERABLE =
   'contains a number beyond 2^53, which many programs round (send it as text), or half of a surrogate pair (remove it)';
 
 /**
- * Whether the canonical form keeps the value as it is: numbers are exact in every language, and texts are well-formed.
+ * Whether other programs read the same value from the canonical form: all integers are exact in every language, and all
+ * strings are well-formed.
  */
 export function isInteroperable(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
@@ -38,5 +40,5 @@ function canonicalObject(value: object): string {
 /** Returns the digest of the canonical form: `sha256:` and lower-case hex. */
 export const digestOf = (value: unknown): string => sha256(canonicalJson(value));
 
-/** Like `digestOf`, for a text without canonicalization. */
+/** Like `digestOf`, but for a string, which is not canonicalized. */
 export const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -1,6 +1,6 @@
-// The cache of compiled code. A process uses it after `enableCompileCache`; a thread with an environment of its own
-// needs a variable that names the cache. Without the cache, each thread would load Node's type stripper: 17 MiB and 35
-// ms.
+// The cache of compiled code. A process uses it after `enableCompileCache`. A thread with its own environment needs a
+// variable that names the cache. Without the cache, each thread would load Node's type stripper, which takes 17 MiB and
+// 35 ms.
 import { enableCompileCache, getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 
@@ -17,7 +17,7 @@ export function cacheCompiledCode(folder: string, { isForThreadsOnly = false } =
 
 /** Returns the environment variables that make a thread use the cache; empty if there is no cache. */
 export function compiledCodeEnv(): Readonly<Record<string, string>> {
-  // Node keeps the files in a folder for its version below the folder that was set.
+  // Node keeps the files in a subfolder for its version, inside the folder that was set.
   const versionFolder = getCompileCacheDir();
   const folder = versionFolder === undefined ? threadsFolder : dirname(versionFolder);
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };

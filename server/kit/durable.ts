@@ -54,7 +54,9 @@ export async function publishFile(from: string, to: string): Promise<void> {
   await syncFolder(dirname(to));
 }
 
-/** Runs `write` on a new file that only this user may read; resolves once its bytes are on the disk. */
+/**
+ * Runs `write` on a new file that only the current user may read. Resolves once the bytes of the file are on the disk.
+ */
 export async function writeSynced<T>(path: string, write: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, 'wx', 0o600);
   try {

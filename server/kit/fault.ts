@@ -24,7 +24,7 @@ export class Fault<Code extends string = string> extends Error {
 export const isFault = (error: unknown, code?: string): error is Fault =>
   error instanceof Fault && (code === undefined || error.code === code);
 
-/** Any thrown value as one line of text, with its chain of causes. */
+/** Returns a description of any thrown value, with its chain of causes. */
 export function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reason(error.cause)}`;

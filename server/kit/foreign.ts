@@ -7,7 +7,7 @@
 export const boundedText = (text: string, charsMax: number): string =>
   (text.length <= charsMax ? text : text.slice(0, charsMax)).toWellFormed();
 
-/** The parsed value, not validated; undefined if the text is not JSON. */
+/** Returns the parsed value without validating it, or undefined if the text is not JSON. */
 export function parseJson(text: string | Buffer): unknown {
   try {
     return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'));
@@ -16,7 +16,10 @@ export function parseJson(text: string | Buffer): unknown {
   }
 }
 
-/** The URL of a request line's target. For an invalid target, a URL whose path matches no route. */
+/**
+ * Returns the URL for the target in a request line. If the target is invalid, returns a URL whose path matches no
+ * route.
+ */
 export function requestUrl(target = '/'): URL {
   const url = target.startsWith('/') ? URL.parse(`http://localhost${target}`) : URL.parse(target, 'http://localhost');
   return url ?? new URL('http://localhost//');

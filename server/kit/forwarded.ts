@@ -1,5 +1,5 @@
-// Who sent a request that another host of the fleet has passed on. Only entry/forward records this, after it has
-// checked the token of that host.
+// Records who sent a request that another host of the fleet has passed on. Only entry/forward writes this record, after
+// it has checked the token of that host.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export interface ForwardedFrom {

@@ -1,5 +1,6 @@
-// Opens a file in a folder with hostile content: component by component, never through a link, and only a regular file
-// with one hard link. The opened file is the one that was checked, even if the folder changes meanwhile.
+// Opens a file in a folder with hostile content. The path is opened component by component and never through a link,
+// and the file must be a regular file with one hard link. The opened file is the one that was checked, even if the
+// folder changes meanwhile.
 import { constants } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
 import { hasCode } from './durable.ts';
@@ -11,7 +12,7 @@ export class NotAPlainFile extends Error {
   override readonly name = 'NotAPlainFile';
 }
 
-/** Opens a file. `folder` is trusted, the components of `path` are not. Undefined if the file does not exist. */
+/** Opens a file. `folder` is trusted, but the components of `path` are not. Undefined if the file does not exist. */
 export async function openHostileFile(
   folder: string,
   path: readonly [string, ...string[]],
@@ -56,7 +57,7 @@ async function assertPlainFile(file: FileHandle, uid: number | undefined): Promi
   if (stats.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
 }
 
-/** Returns the names in a folder, at most `max`. None if the path is not a folder. */
+/** Returns at most `max` names from a folder. Returns none if the path is not a folder. */
 export async function listHostileFolder(folder: string, name: string, max: number): Promise<readonly string[]> {
   let handle: FileHandle | undefined;
   try {

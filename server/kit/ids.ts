@@ -1,4 +1,4 @@
-// Ids are UUIDv7 (RFC 9562): they sort by time, and official clients validate ids as UUID.
+// Ids are UUIDv7 (RFC 9562), because these sort by time, and official clients check that ids are UUIDs.
 import { randomFillSync } from 'node:crypto';
 
 export type SessionId = string & { readonly kind: 'session' };

@@ -85,7 +85,7 @@ class LoopWatch {
     };
   }
 
-  /** For how long the process has been unused, in milliseconds. */
+  /** How long the process has been unused, in milliseconds. */
   get unusedMs(): number {
     return this.#usesInProgress > 0 ? 0 : systemClock.monotonicMs() - this.#lastUsedMs;
   }

@@ -1,4 +1,4 @@
-// Whether a host, as URLs and listening addresses name it, can be reached from this machine only.
+// Whether a host name or address, as written in URLs and listening addresses, can be reached only from this machine.
 import { isIP } from 'node:net';
 
 export const isLoopback = (host: string): boolean =>

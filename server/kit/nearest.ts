@@ -1,11 +1,14 @@
 // Finds the word in a list that is most similar to another word, by the number of letters to add, remove or replace.
 
 /**
- * The minimum number of letters per mistake. A word with more mistakes for its length is not regarded as a misspelling.
+ * The minimum number of letters per mistake. A word with more mistakes than this allows for its length is not regarded
+ * as a misspelling.
  */
 const LETTERS_PER_MISTAKE = 4;
 
-/** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */
+/**
+ * Returns the most similar word, or the first of them if several are equally similar. Undefined if there are no words.
+ */
 export const nearestWord = (word: string, words: readonly string[]): string | undefined =>
   nearestMatch(word, words)?.match;
 

@@ -1,5 +1,5 @@
-// The texts of one session that must not be shown: those that the service itself typed into its pages. They are kept
-// only in memory, and the printed object shows only their number.
+// The secret strings of one session: those that the service itself typed into the session's pages. They must not be
+// shown. They are kept only in memory, and the printed object shows only their number.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
 import { formsOfAll, secretRedactor } from './without-secrets.ts';
@@ -46,8 +46,8 @@ export class SecretTexts {
   }
 
   /**
-   * Returns a copy in which all texts, including the names of members, are clean. Returns the same object if there are
-   * no secrets.
+   * Returns a copy in which all strings, including the names of members, are clean. Returns the same object if there
+   * are no secrets.
    */
   cleanAll<Value extends object>(value: Value): Value {
     return this.isEmpty ? value : (this.#cleanValue(value as Json, DEPTH_MAX) as Value); // The type stays the same.

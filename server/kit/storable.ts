@@ -2,7 +2,7 @@
 
 export const toStorable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** A copy in which every text is storable. Bytes are not copied. */
+/** Returns a copy in which PostgreSQL can store every string. Bytes are not copied. */
 export function storableCopy<T>(value: T): T;
 export function storableCopy(value: unknown): unknown {
   if (typeof value === 'string') return toStorable(value);

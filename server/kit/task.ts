@@ -13,13 +13,13 @@ export interface Task {
   /** The interval at rest. If absent, the task never rests. A prompt runs a task at once even when it is at rest. */
   readonly restMs?: number;
   /**
-   * The interval while the process is unused and the task finds nothing to do. For tasks that are not prompted, because
-   * their work becomes due at a certain time.
+   * The interval while the process is unused and the task finds nothing to do. It is meant for tasks that are not
+   * prompted, because their work becomes due at a certain time.
    */
   readonly unusedMs?: number;
   /**
    * Like `unusedMs`, but the interval also applies while the process holds sessions that neither receive nor send
-   * anything. For tasks that find their work in the database, not in the sessions of this process.
+   * anything. It is meant for tasks that find their work in the database, not in the sessions of this process.
    */
   readonly quietMs?: number;
   /**

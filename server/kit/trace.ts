@@ -58,7 +58,7 @@ export class Span {
     this.raw?.set(attributes);
   }
 
-  /** Sets attributes on this span, and on every span that begins inside it afterwards. */
+  /** Sets attributes on this span, and on every span that later begins inside it. */
   share(attributes: Attributes): void {
     this.#commonAttributes = { ...this.#commonAttributes, ...attributes };
     this.set(attributes);
@@ -108,7 +108,7 @@ export class Tracer {
     }
   }
 
-  /** Sets attributes on the current span, and on every span that begins inside it afterwards. */
+  /** Sets attributes on the current span, and on every span that later begins inside it. */
   share(attributes: Attributes): void {
     activeSpan.getStore()?.share(attributes);
   }

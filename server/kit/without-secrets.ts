@@ -1,12 +1,13 @@
-// Removes secrets from text that a service or page wrote, in every encoding in which it may repeat them.
+// Removes secrets from text that a service or page wrote. Recognizes each secret in every encoding in which the text
+// may contain it.
 
 export const STARS = '***';
-/** Shorter texts are ignored, because they would occur by chance. */
+/** Shorter secrets are ignored, because the same characters often occur in text by chance. */
 const CHARACTERS_MIN = 4;
 
 /**
- * Returns a function that replaces each of the secrets with stars. `isCut`: the text may end inside a secret, so the
- * end of the text is removed if a secret could begin with it.
+ * Returns a function that replaces each of the secrets with stars. With `isCut`, the text may end inside a secret. The
+ * function then also removes an end of the text that could be the beginning of a secret.
  */
 export function secretRedactor(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
   const longestFirst = formsOfAll(secrets);
@@ -52,8 +53,8 @@ function formsOf(secret: string): string[] {
 }
 
 /**
- * Base64 of the secret, alone or inside a longer text. There is one form for each of the three offsets in a Base64
- * group, without the characters that also encode neighboring bytes.
+ * Returns the Base64 forms of the secret, whether it is encoded alone or as part of longer data. There is one form for
+ * each of the three offsets in a Base64 group, without the characters that also encode neighboring bytes.
  */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap(offset => {

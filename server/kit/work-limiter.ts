@@ -31,7 +31,10 @@ export class WorkLimiter {
     this.#totals = new Totals(limits.runningMax);
   }
 
-  /** Rejects with `WorkLimitReached` if the queue is full or no place became free in time. */
+  /**
+   * Runs the work as soon as the limits allow it. Rejects with `WorkLimitReached` if the queue is full or the wait
+   * takes too long.
+   */
   async run<T>(owner: Owner, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const share = this.#totals.open(owner);
     try {
@@ -60,7 +63,7 @@ export class WorkLimiter {
     }
   }
 
-  /** Starts waiting work; skips work whose session or application has no free place. */
+  /** Starts the work that is waiting, except work whose session or application has reached its limit. */
   #admitWaiting(): void {
     for (const [share, begin] of this.#waiters) {
       if (share.take(1)) continue;

@@ -11,11 +11,11 @@ import type { JobBegun, JobRequest, Outcome, ThreadStarted } from './worker-thre
 interface JobFacts {
   /** The name of the job in logs and errors, for example "mask a picture". */
   readonly name: string;
-  /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
+  /** The URL of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
   /**
-   * The limit on processor time, counted from when the module has been loaded. The elapsed time may be
-   * `ELAPSED_FACTOR_MAX` times as long, because threads have to wait on a busy machine.
+   * The limit on processor time, counted from the moment the module has been loaded. The limit on elapsed time is
+   * `ELAPSED_FACTOR_MAX` times as long, because threads have to wait for a processor on a busy machine.
    */
   readonly limitMs: number;
   /** Whether the job takes seconds. Such jobs never occupy all threads. */
@@ -38,11 +38,14 @@ export interface Job<Input, Output> extends JobFacts {
 
 export interface JobOptions {
   /**
-   * The session or application that the job is for. Sessions and applications take turns, regardless of the number of
-   * their jobs.
+   * The session or application that the job is for. Sessions and applications take turns, regardless of how many jobs
+   * each of them has.
    */
   readonly owner: string;
-  /** Buffers of the input that are moved to the thread and are empty here afterwards. */
+  /**
+   * Buffers of the input that are transferred to the thread instead of copied. Afterwards they are empty in the calling
+   * thread.
+   */
   readonly movedBuffers?: readonly ArrayBuffer[];
 }
 
@@ -58,7 +61,10 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
   waitingMax: 256,
   waitingPerOwnerMax: 64,
-  /** The heap for JavaScript objects in each thread. The size of buffers is bounded by the jobs. */
+  /**
+   * The maximum heap for JavaScript objects in each thread. It does not include buffers, whose size the jobs themselves
+   * limit.
+   */
   heapMb: 512,
   /** A thread without work ends after this time, because it holds a few megabytes. */
   idleMs: 30_000,
@@ -113,7 +119,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#limits = { ...WORKER_POOL_LIMITS, ...limits };
   }
 
-  /** Jobs that wait for a thread. */
+  /** The number of jobs that wait for a thread. */
   get waitingJobCount(): number {
     return this.#waitingCount;
   }

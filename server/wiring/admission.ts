@@ -1,5 +1,5 @@
-// The wiring of admission: the limits of applications and credentials, and the queue of creates. Also the bounds on
-// bytes that are buffered for slow readers.
+// The wiring of admission: the limits of applications and credentials, the queue of creates, and the bounds on bytes
+// that are buffered for slow readers.
 import { WAITING_MAX } from '../../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../../contract/sessions.ts';
 import { Line } from '../domain/fleet/line.ts';

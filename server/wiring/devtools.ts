@@ -8,8 +8,8 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * Full Chromium, because headless shell has no `devtools:` addresses. Sessions block these addresses; this browser
- * opens no others.
+ * Headless shell has no `devtools:` addresses, so full Chromium is used. Sessions block these addresses. This browser
+ * allows them, and opens no other addresses.
  */
 const LAUNCH = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
 

@@ -17,7 +17,7 @@ export interface Driving {
    * after the clients of the session have disconnected.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
-  /** Keeps a session without clients running until the hold is closed. */
+  /** Keeps a session without clients running until the returned hold is closed. */
   readonly holdSession: (id: SessionId) => { close(): void };
 }
 

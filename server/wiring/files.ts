@@ -22,8 +22,8 @@ const LEFT_BEHIND_INTERVAL_MS = 5_000;
 const SWEEP_INTERVAL_MS = 600_000;
 
 /**
- * Opens the downloads. `finders`: for each object kind, how to find the files of other families that signed links can
- * serve.
+ * Opens the downloads. Signed links can also serve files of other families. `finders` maps the kind of an object to the
+ * function that finds such files.
  */
 export const openDownloads = (
   { store, artifacts, outbox, links }: Foundation,

@@ -32,7 +32,7 @@ export interface Basics {
   readonly config: Config;
   /** The secret of the installation. */
   readonly secret: Secret;
-  /** Closes everything that families do not close themselves, when the server ends. */
+  /** When the server ends, closes everything that families do not close themselves. */
   readonly scope: Scope;
   /** Runs the task with this name after `ms` milliseconds, or at once if `ms` is absent. */
   readonly prompt: (task: string, ms?: number) => void;
@@ -40,7 +40,7 @@ export interface Basics {
 
 export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
-  /** This host as a member of the fleet. */
+  /** This host as one of the hosts of the fleet. */
   readonly fleet: Fleet;
   readonly peerTls: PeerTls;
   readonly audit: Audit;

@@ -19,7 +19,7 @@ import type { Foundation } from './foundation.ts';
  */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
-/** The time until a failed read of the version of Chromium is repeated. */
+/** How long to wait after a failed read of the version of Chromium before the version is read again. */
 const VERSION_RETRY_MS = 60_000;
 
 /** Folders that a browser reads while it runs. Call `release` when the browser has ended. */
@@ -84,12 +84,15 @@ export function openLaunch(
 }
 
 /**
- * Determines the identity switches only once for each file of the browser, because reading the version starts a
- * process. A failed read is repeated after a minute.
+ * Determines the identity switches only once for each executable file of the browser, because reading the version
+ * starts a process. A failed read is repeated after a minute.
  */
 function openIdentities(clock: Clock) {
   const switchesByEdition = new Map<string, Promise<readonly string[]>>();
-  /** For each edition whose version could not be read: when the read may be repeated, on the monotonic clock. */
+  /**
+   * Maps each edition whose version could not be read to the time, on the monotonic clock, from which the read may be
+   * repeated.
+   */
   const retryAtMs = new Map<string, number>();
   const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
     const version = await readChromiumVersion(executable);
@@ -118,7 +121,8 @@ function programOf(
 ): Program {
   return {
     executable,
-    // If a switch is given several times, Chromium uses the last value.
+    // If a switch is given several times, Chromium uses the last value. The result of `switches` therefore takes
+    // precedence.
     args: [
       ...identity,
       ...(launch.switches ?? []),

@@ -1,5 +1,5 @@
-// The input to the rules on which addresses may be reached: the ranges that the operator opened, and the addresses of
-// this machine.
+// The input to the rules that decide which addresses may be reached: the ranges that the operator opened, and the
+// addresses of this machine.
 import type { Config } from '../config.ts';
 import type { PolicyOptions } from '../engines/egress/policy.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';

@@ -89,7 +89,9 @@ export class PeerTls {
 const EXPECTED_CERTIFICATE = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Throws if the text contains no certificate or an invalid one, because a secure context would ignore both. */
+/**
+ * Throws if the text contains no certificate or an invalid one. A secure context would silently ignore either mistake.
+ */
 function assertCertificates(pem: string): void {
   const pemCertificates = pem.match(CERTIFICATE);
   if (!pemCertificates) throw new Error('there is no certificate');

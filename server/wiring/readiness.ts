@@ -1,5 +1,5 @@
-// The checks of /readyz: the database, the slots, the disk, and whether browsers start. Also the capacity of the
-// machine.
+// The capacity of the machine, and the checks of /readyz: the database, the slots, the disk, and whether browsers
+// start.
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { describeCapacity, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';

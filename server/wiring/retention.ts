@@ -1,4 +1,4 @@
-// The wiring of the removal of data of ended sessions, which the server, `berth sweep` and `berth stop` use.
+// The wiring that removes the data of ended sessions, for the server, `berth sweep` and `berth stop`.
 import type { Config } from '../config.ts';
 import { dueTimes, type RetentionParts, type RowCleanup } from '../domain/files/retention.ts';
 import { sessionPrefix } from '../engines/artifacts/keys.ts';

@@ -71,7 +71,7 @@ export class SupervisedProcess {
     } catch (error) {
       return void this.#retry(error);
     }
-    // Without a process id, the kernel has not started the process. The worker then emits `error`, but never `exit`.
+    // If there is no process id, the kernel did not start the process. The worker then emits `error`, but never `exit`.
     if (worker.process.pid === undefined) return void worker.once('error', error => this.#retry(error));
     this.#worker = worker;
     const onFailure = (error: unknown): void =>
@@ -116,7 +116,7 @@ export class SupervisedProcess {
 
   /**
    * Tries again after the process could not be started. The other processes are not notified, because a notification
-   * extends the lease of this process, and would keep its sessions for longer than a restart may take.
+   * would extend the lease of this process. Its sessions would then be kept for longer than a restart may take.
    */
   async #retry(error: unknown): Promise<void> {
     const { position: numbered, log } = this.#parts;

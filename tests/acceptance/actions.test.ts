@@ -1,4 +1,4 @@
-// Actions: prepared by an agent, approved by a person by digest, executed once.
+// An agent prepares an Action, a person approves it by its digest, and it is executed once.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Action, ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';

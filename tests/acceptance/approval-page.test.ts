@@ -29,7 +29,7 @@ await configure.publish('orders.cancel', {
 });
 const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
 const agent = new ActionAgent(server, key);
-/** A screen that is as narrow as a small phone. */
+/** As narrow as the screen of a small phone. */
 const NARROW_SCREEN: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';

@@ -98,7 +98,7 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
   return Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
 }
 
-/** Returns the contents of the page or frame. The list is empty if the frame was replaced meanwhile. */
+/** Returns the contents of the page or frame. The list is empty if the frame has been replaced in the meantime. */
 async function readTarget(targetId: string): Promise<TargetContent[]> {
   const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
   if (attached.error) return [];
@@ -111,7 +111,7 @@ async function readTarget(targetId: string): Promise<TargetContent[]> {
   return [{ targetId, text, strings: Object(result).strings ?? [] }];
 }
 
-/** Closes the other pages. A closed page is still listed as a target for a while. */
+/** Closes all pages except the one that the test controls. A closed page is still listed as a target for a while. */
 async function closeOthers(): Promise<void> {
   const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
   const own = String(Object(targetInfo).targetId);

@@ -1,4 +1,4 @@
-// The audit log over HTTP: its entries, access, filters and pages.
+// The audit log over HTTP: its entries, who may read them, filters and list pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentKey, IssuedAgentKey } from '../../contract/agent-keys.ts';

@@ -19,7 +19,7 @@ const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as co
 const server = await startServer();
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
 
-/** The machine of a person: without the server's environment, and with its own configuration folder. */
+/** A person's machine, which has its own configuration folder and does not have the server's environment. */
 class Machine {
   readonly folder = mkdtempSync(join(tmpdir(), 'berth-cli-http-'));
   readonly file = join(this.folder, 'berth/credentials.json');

@@ -176,7 +176,10 @@ test('hidden columns stay hidden after a reload', () =>
     assert.equal(await releasedLabels.count(), 0);
   }));
 
-/** The time to seek to, in seconds within the replay of the second page, which is in front for longer. */
+/**
+ * The time to seek to, in seconds from the start of the replay of the second page. That page is in front for longer
+ * than this.
+ */
 const SEEK_SECONDS = 0.6;
 /** The distance that one press of an arrow key moves on the timeline, in seconds. */
 const STEP_SECONDS = 0.1;
@@ -271,7 +274,8 @@ test('the log of a session can be filtered by level and page and saved as a file
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
-    // Limits a list page to two entries, because the console must read all list pages of the log of an ended session.
+    // Limits a list page to two entries, so that the log has several list pages. The console must read all list pages
+    // of the log of an ended session.
     await page.route('**/logs*', route => {
       const url = new URL(route.request().url());
       url.searchParams.set('limit', '2');

@@ -93,7 +93,10 @@ async function mails(): Promise<readonly Mail[]> {
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }
 
-/** Advances the clock, and then twice more so that due tasks run, because an advance does not wait for tasks. */
+/**
+ * Advances the clock by `ms`. Then advances it twice more so that due tasks run, because an advance does not wait for
+ * tasks.
+ */
 async function pass(ms: number): Promise<void> {
   await server.advance(ms);
   await server.advance(6_000);

@@ -94,8 +94,8 @@ const OTHERS: readonly Place[] = [
 const NARROW_SCREEN: DisplaySettings = { ...DESKTOP, width: 1024 };
 const NARROW_SCREEN_DARK: DisplaySettings = { ...NARROW_SCREEN, colours: 'dark' };
 /**
- * Each page is loaded once per device. Each pair is one window size with both themes, in the order in which the page is
- * checked.
+ * Maps each device to pairs of displays. Each page is loaded once per device, and then checked with the displays in
+ * this order. The displays of a pair have the same window size and different themes.
  */
 const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [DisplaySettings, DisplaySettings]>]> = [
   [

@@ -1,5 +1,5 @@
 // Tasks of a first-time user, each with a maximum number of steps from the first page. A step is a click, a choice, or
-// typing a text and pressing Enter.
+// typing text and pressing Enter.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';

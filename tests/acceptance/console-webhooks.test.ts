@@ -1,4 +1,5 @@
-// Webhooks in the console, in a real browser: created, tested, changed and disabled. A delivery is sent again.
+// Webhooks in the console, in a real browser. A webhook is created, tested, changed and disabled, and a delivery is
+// sent again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DESKTOP, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';

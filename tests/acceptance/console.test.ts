@@ -552,7 +552,7 @@ test('the complete connect address can be copied while its signing key is hidden
       await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
       return page.evaluate<string>('navigator.clipboard.readText()');
     };
-    // The copied address has a signing key for this tab. It opens the same session as `connectUrl`, but has another
+    // The copied address has a signing key for this tab. It opens the same session as `connectUrl`, but has a different
     // signature.
     const address = await copyAndRead('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);

@@ -1,5 +1,5 @@
 // What agents may remember about a consumer: versioned items that are stored sealed, and consents that give access to
-// the items and can be withdrawn. Also the export of all data, linking, and deletion.
+// the items and can be withdrawn. The tests also cover the export of all data, linking, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import yauzl from 'yauzl';

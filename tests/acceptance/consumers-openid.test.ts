@@ -1,4 +1,4 @@
-// Consumers sign in with an OpenID provider of the application: `oidc-provider`, unmodified.
+// Consumers sign in with an OpenID provider of the application. The provider is an unmodified `oidc-provider`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

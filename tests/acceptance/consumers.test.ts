@@ -1,4 +1,5 @@
-// End users of an application sign in on a page of Berth, and get a session that the application can refresh and end.
+// End users of an application sign in on a page of Berth, and get a consumer session that the application can refresh
+// and end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

@@ -1,5 +1,5 @@
-// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random time. Only
-// the losses that docs/contexts.md documents may occur.
+// Logs in twenty times on two sites, each time in a new session. Then runs ten sessions whose browser is killed at a
+// random time. Only the losses that docs/contexts.md documents may occur.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext, persistentBody, waitForContextEvent, waitForVersion } from '../harness/contexts.ts';

@@ -1,4 +1,5 @@
-// Credentials of other services: written, used by operations, rotated, rolled back and deleted. Values are never returned.
+// Credentials for other services are written, used by operations, rotated, rolled back and deleted. Their values are
+// never returned.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -136,7 +137,7 @@ test('operations send a credential in the configured form, and cannot use a form
     const refusal = await owner.configure('orders.cancel', boundOperation(auth), '*');
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
   }
-  // The use of the credential is counted while the call is still running.
+  // The use of the credential is recorded while the call is still running.
   const credentialResponse = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/three'),

@@ -13,7 +13,10 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
-/** The hold of a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
+/**
+ * The credit that is held for a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the
+ * browser.
+ */
 const HOLD = 90 * RATE;
 const SLOW_MS = 30_000;
 

@@ -15,7 +15,10 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const RATE = 1000;
 const PRICE = 700;
-/** The hold of a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
+/**
+ * The credit that is held for a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the
+ * browser.
+ */
 const HOLD = 90 * RATE;
 
 const SLOW_MS = 30_000;

@@ -18,7 +18,7 @@ import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
 const RATE_MEGABYTE = 100;
-/** The hold of a create: the cost of 300 seconds and 10 megabytes. */
+/** The credit that is held for a create: the cost of 300 seconds and 10 megabytes. */
 const HOLD = 300 * RATE + 10 * RATE_MEGABYTE;
 const MINUTE_MS = 60_000;
 const RATES = { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_RATE_EGRESS_MEGABYTE: String(RATE_MEGABYTE) };

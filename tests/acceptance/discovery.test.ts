@@ -1,5 +1,5 @@
 // Discovery: an agent finds the operations for which its key has a grant, with search, filters, list pages, ETag, the
-// estimate and the requirements. MCP offers the same operations as tools to the official clients of both revisions.
+// estimate and the requirements. MCP offers the same operations as tools to the official clients of both MCP revisions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

@@ -1,5 +1,5 @@
 // The tables of docs/engines.md must equal the observations of the probes on both engines. `npm run gen:engines` writes
-// them.
+// the tables.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';

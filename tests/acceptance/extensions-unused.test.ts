@@ -1,5 +1,5 @@
-// Deletion of unused extensions and their files, and of uploads that a killed server was receiving. Also uploads with
-// the official SDK.
+// Deletion of unused extensions and their files, deletion of uploads that a killed server was receiving, and uploads
+// with the official SDK.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -16,7 +16,7 @@ import { uploadRequest } from '../harness/upload.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
-/** Uploads that an application may have in progress at the same time. */
+/** The number of uploads that an application may have in progress at the same time. */
 const UPLOADS_AT_ONCE_MAX = 16;
 
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });

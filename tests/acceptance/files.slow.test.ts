@@ -43,7 +43,7 @@ const checksumOf = (count: number): string => {
 const residentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
 
-/** Runs the work and returns the largest growth of the server's memory during it. */
+/** Runs the work, and returns the largest growth of the server's memory while the work was running, in bytes. */
 async function measureGrowth(work: () => Promise<void>): Promise<number> {
   const bytesBefore = residentBytes();
   let peak = bytesBefore;

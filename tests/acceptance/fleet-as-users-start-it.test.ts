@@ -24,7 +24,7 @@ import { uploadRequest } from '../harness/upload.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const START_MAX_MS = 240_000;
 const END_MAX_MS = 120_000;
-/** The time limit for recording and storing, which take long on a busy machine. */
+/** The time limit for recording and storing, which take a long time on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
 /** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
@@ -63,8 +63,8 @@ async function startFleet(): Promise<Fleet> {
 }
 
 /**
- * Sends SIGINT to the process group of npm and the tool, as Ctrl-C in a terminal does. npm does not wait for the tool,
- * so a signal to npm alone is not enough.
+ * Sends SIGINT to the process group, which contains npm and the program that npm runs, as Ctrl-C in a terminal does.
+ * npm does not wait for that program, so a signal to npm alone is not enough.
  */
 function interrupt({ program: { pid, exitCode, signalCode } }: Fleet): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
@@ -134,8 +134,8 @@ test('a session can be read, connected to and released through every host', asyn
     assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
   }
   await release(session.id);
-  // Connections go to the three hosts in turn, and each iteration sends two requests. Each release therefore reaches
-  // another host than its create, and every host gets one release.
+  // Connections go to the three hosts in turn, and each iteration sends two requests. Each release therefore reaches a
+  // different host from the one that received its create, and every host gets one release.
   for (let turn = 0; turn < HOSTS; turn += 1) {
     const { id } = await create();
     const body = { status: 'REQUEST_RELEASE' };

@@ -1,4 +1,4 @@
-// The messages that the CDP gateway passes on, changes and refuses, tested with a raw client and with pages.
+// The messages that the CDP gateway forwards, changes and refuses, tested with a raw client and with pages.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The hand-off page in a real browser, on a phone and at a desk. A person with the link reads the request, takes
-// control, works in the live view and reports the outcome. The server is killed meanwhile, and the person keeps
+// The hand-off page in a real browser, on a phone and on a desktop. A person with the link reads the request, takes
+// control, works in the live view and reports the outcome. The server is killed in the meantime, and the person keeps
 // control. The guide docs/guides/handed-over.md is run as written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

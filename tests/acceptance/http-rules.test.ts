@@ -640,7 +640,7 @@ interface OtherApplication {
   readonly sessionId: string;
 }
 let made: Promise<OtherApplication> | undefined;
-/** Returns another application with a key and a session, created once. */
+/** Returns a second application with a key and a session. It is created only once. */
 function otherApplication(): Promise<OtherApplication> {
   made ??= (async () => {
     const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -737,7 +737,7 @@ test('the server log has a line at the start and end of a create and a release, 
   const { connectUrl, signingKey, id } = await server.createSession();
   await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
   await server.release(id);
-  // The end is logged after the response was sent.
+  // The server logs the end after it has sent the response.
   for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
     await eventually(event, () => server.log().some(line => line.includes(`"event":"${event}"`)));
   const logText = server

@@ -1,5 +1,5 @@
-// The last page that a session showed, in the list of sessions and its search. Also the filter by duration. Titles and
-// addresses come from pages, so some of the values are hostile.
+// The last page that a session showed, in the list of sessions and in its search, and the filter by duration. Titles
+// and addresses come from pages, so some of the tested values are hostile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';

@@ -246,7 +246,8 @@ test('a client that vanishes between two pings is disconnected within a minute o
   await vanishingClient.waitForClose();
   const [left] = await waitForSessionEvent(server, id, 'client.disconnected');
   const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(left?.detail.why)) ?? [];
-  // May be more than the 56 seconds by which the test advances the clock, because the clock also runs by itself.
+  // This number may be more than the 56 seconds by which the test advances the clock, because the clock also runs by
+  // itself.
   assert.ok(Number(seconds) < 65, `after ${seconds} seconds`);
   await server.release(id);
 });
@@ -342,7 +343,7 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   // waits for requests that it has received.
   const create = await beginCreate();
   const exitCode = server.kill('SIGINT');
-  // Sessions are ended after creates are refused.
+  // The server starts to refuse creates before it ends the sessions.
   assert.equal((await client.waitForClose()).code, 1000);
   const response = await create.finish({});
   const body: ErrorBody = JSON.parse(await text(response));

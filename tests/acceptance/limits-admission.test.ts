@@ -55,7 +55,7 @@ const listRunning = async (): Promise<Session[]> => {
 
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
-/** Sends a create, and resolves when the request was sent. `hangUp` closes its connection. */
+/** Sends a create, and resolves when the whole request has been sent. `hangUp` closes the connection of the request. */
 async function startCreate(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',

@@ -22,7 +22,7 @@ const path = `/v1/applications/${server.applicationId}/limits`;
 const replace = (body: unknown, headers: Record<string, string> = {}) =>
   server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
 
-/** The header with the current revision. */
+/** Returns an `If-Match` header with the current revision. */
 const readIfMatch = async (): Promise<{ 'if-match': string }> => ({
   'if-match': `"${(await readLimits(server, token)).revision}"`,
 });

@@ -257,7 +257,8 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
     });
   for (const [n, steps] of [[1], [0.2, 1], [0.01, 0.5, 1], [0.2, 0.5, 0.8, 1]].entries()) {
     await page.evaluate('heard.length = 0');
-    // Each drag starts at a different place, because the second press of a double click starts no drag.
+    // Each drag starts at a different point, because two presses at the same point are a double click, and the second
+    // press of a double click starts no drag.
     const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
     // The test does not wait between the events, so they arrive all at once on a busy machine.
@@ -315,7 +316,8 @@ test('a click after many mouse moves hits the correct element', async () => {
 
 test('the live view shows dialogs, select lists and file choosers, and sends the answers of the viewer', async () => {
   const { page, view, end } = await openSessionWithLiveView();
-  // The listener keeps Playwright from dismissing the dialog. That command would be queued while a viewer has control.
+  // Without a listener, Playwright dismisses the dialog with a command. That command would be queued while a viewer has
+  // control.
   page.on('dialog', () => {});
   await takeControl(view);
   await click(view, 610, 215);

@@ -1,4 +1,5 @@
-// E-mail: sent through the operator's mail server, retried while that server refuses it, and readable by the operator.
+// E-mail is sent through the operator's mail server, retried while that server refuses it, and readable by the
+// operator.
 import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

@@ -314,7 +314,7 @@ test('the result of a tool contains the live view address as metadata, but not i
 
 // ---- people ------------------------------------------------------------------------------------------------------------
 
-/** Opens a link as the person who received it: takes control, then completes with this outcome. */
+/** Opens a link as the person who received it: takes control, then completes the hand-off with this outcome. */
 async function claimAndComplete(link: string, outcome: 'completed' | 'declined', note: string): Promise<void> {
   const { pathname, searchParams, hash } = new URL(link);
   const path = `/v1/applications/${searchParams.get('app')}${pathname}`;

@@ -36,7 +36,7 @@ const Panel = Type.Object(
   },
   strict,
 );
-/** What Grafana's dashboard model requires, and the optional parts that our dashboard uses. */
+/** The fields that Grafana's dashboard model requires, and the optional fields that our dashboard uses. */
 const Dashboard = Type.Object(
   {
     ...{ uid: Text, title: Text, description: Text, tags: Type.Array(Text), timezone: Type.String(), refresh: Text },

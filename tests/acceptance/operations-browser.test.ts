@@ -1,5 +1,5 @@
-// Operations of the kind `browser`: configured, discovered and called with an input. Also refusals, retention, and
-// ambiguous outcomes.
+// Operations of the kind `browser` are configured, discovered and called with an input. The tests also cover refusals,
+// retention and ambiguous outcomes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';

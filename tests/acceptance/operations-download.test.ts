@@ -1,5 +1,6 @@
-// The operation `browser.download` and the step `download`: files arrive complete, from a URL or after a click, several
-// at once, with the names that sites give them. Also pages that send no file, half a file or an endless file.
+// The operation `browser.download` and the step `download`. Files arrive complete, from a URL or after a click, several
+// at once, and with the names that sites give them. The tests also cover pages that send no file, half a file or an
+// endless file.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';

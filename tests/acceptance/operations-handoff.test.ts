@@ -1,5 +1,6 @@
 // Calls that involve people: the operation `browser.handoff`, the step `handoff`, and receipts that name the person in
-// control. Also calls in a session that a person controls, or whose client leaves.
+// control. The tests also cover calls in a session that a person controls, and calls in a session whose last client
+// leaves.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -315,7 +316,7 @@ test('steps with too many hand-offs, an invalid hand-off, or both a hand-off and
   }
 });
 
-/** Waits until exactly this many calls of the key are running, and returns the calls. */
+/** Waits until exactly this many calls with the key are running, and returns the calls. */
 async function waitForRunning(by: string, count: number): Promise<readonly Invocation[]> {
   const path = agentPath(server, 'invocations?status=running');
   const listRunning = async () => (await server.api<InvocationPage>('GET', path, { key: by })).body.data;
@@ -406,7 +407,8 @@ test('calls in a session that a person controls wait until the person has finish
   const pendingCalls = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
-    // Calls with the same idempotency key are also refused, even one that does not wait for the end.
+    // These three calls share one idempotency key. All three are refused, even the one that does not wait for the end
+    // of its invocation.
     ...[callWithSameKey(), callWithSameKey(), callWithSameKey({ prefer: 'respond-async' })],
     ...[agent.execute(action), agent.execute(action)],
   ];

@@ -93,8 +93,8 @@ async function complaintsOf(
 }
 
 /**
- * Returns a check that the request was refused with a message that names the field, or the object that contains the
- * field.
+ * Returns a function that checks that the request was refused with a message that names the field, or the object that
+ * contains the field.
  */
 const namesField =
   (path: string, code = 'invalid_request') =>
@@ -186,7 +186,9 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
     assert.deepEqual(lines, []);
   });
 
-/** Whether the text is valid. Only values of numeric parameters are parsed. */
+/**
+ * Whether the string is a valid value of this parameter. Only values of integer parameters are converted to numbers.
+ */
 function isValidText(schema: TSchema, name: string, text: string): boolean {
   const property = propertiesOf(schema)[name];
   const propertyType: unknown = property && 'type' in property ? property.type : undefined;

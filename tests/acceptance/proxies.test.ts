@@ -135,12 +135,12 @@ stallingProxy.holdBack([SILENT_HOST]);
 const stalledSession = await server.createSession({ keepAlive: true, proxies: [externalRule(stallingProxy)] });
 const stalledBrowser = await chromium.connectOverCDP(stalledSession.connectUrl);
 const stalledPage = stalledBrowser.contexts()[0]?.pages()[0];
-// A rejection is converted to a text, so that Node does not report the rejection as unhandled.
+// A rejection is converted to a string, so that Node does not report the rejection as unhandled.
 const stalledNavigation = stalledPage
   ?.goto(`https://${SILENT_HOST}/`, { timeout: NAVIGATION_MAX_MS })
   .then(() => 'it was there', String);
 
-/** The value of `proxyBytes` of each session while the session was running. */
+/** Maps each session to the value of its `proxyBytes` while the session was running. */
 const bytesBySession = new Map<string, number>();
 
 /** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
@@ -424,7 +424,10 @@ test('an adopted session continues to use its proxies, and no secret is stored o
   await server.release(session.id);
 });
 
-/** The server's stored files that contain the text: database files, the database log, session folders. */
+/**
+ * Returns the files in the server's data folder that contain the string: database files, the database log, and files in
+ * session folders.
+ */
 function filesWith(text: string): readonly string[] {
   const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
   return stdout.split('\n').filter(line => line !== '');

@@ -1,5 +1,5 @@
-// The limits on reads and writes per credential, with the default numbers. A bucket is refilled while a test sends
-// requests, so the tests send until a request is refused.
+// The limits on reads and writes per credential, with their default values. The allowance of a credential is refilled
+// while a test sends requests, so each test sends requests until one is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

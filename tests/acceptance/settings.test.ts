@@ -226,7 +226,7 @@ test('a session created with defaults has the documented window size and languag
   });
 });
 
-// Headless shell lacks this feature: engines.test.ts checks that it refuses the create.
+// Headless shell lacks this feature. engines.test.ts checks that such a create is refused.
 if (IS_CHROMIUM)
   test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
     const readPdfSupport = async (page: Page): Promise<unknown> => {

@@ -1,5 +1,5 @@
 // Signing in with a browser: the first account with its link, password, authenticator app, recovery codes, e-mail
-// codes, passkeys, step-up, and listing and ending sessions.
+// codes, passkeys, step-up, and listing and ending human sessions.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
@@ -62,7 +62,7 @@ test('a set-up link works once', async () => {
   assert.equal((await person.post('/v1/sign-in/setup', setUpBody)).status, 200);
   const secondResponse = await new Person(server).post('/v1/sign-in/setup', setUpBody);
   assert.deepEqual([secondResponse.status, codeOf(secondResponse)], [401, 'sign_in_failed']);
-  // All earlier sign-ins were ended.
+  // The set-up has ended all earlier human sessions of the account.
   assert.equal((await ada.get('/v1/account')).status, 401);
   ada = person;
 });

@@ -43,7 +43,7 @@ const waitForEvents = (id: string, wanted: readonly string[]): Promise<unknown> 
  */
 const STEP_MS = 9_000;
 
-/** Returns how long control lasts without being renewed, in milliseconds from when the viewer took it. */
+/** Returns how long control lasts without being renewed, in milliseconds after the viewer took control. */
 async function readLeaseMs(id: string): Promise<number> {
   const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`));
   const { claimedAt = '', leaseExpiresAt = '' } = body.data[0] ?? {};
@@ -184,7 +184,7 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
     () => countDisconnects(id),
     times => times === 2,
   );
-  // The text is typed after the clock was advanced, because a text that is typed earlier would be queued for too long.
+  // The agent types only after the clock has been advanced, because earlier input would be queued for too long.
   await server.advance(29_000);
   const typing = page.keyboard.type('on');
   await server.advance(2_000);

@@ -99,7 +99,7 @@ test('an operation types a user name, password and one-time code into a page of 
   for (const event of ['user input', 'password input', 'password change', 'code input'])
     assert.match(heard, new RegExp(event));
   assert.ok(!said.includes(PASSWORD) && !said.includes(USERNAME), said);
-  // The use of the credential is counted while the call is still running.
+  // The use of the credential is recorded while the call is still running.
   const readResponse = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/bank'),

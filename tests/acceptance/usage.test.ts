@@ -1,5 +1,5 @@
-// The usage of a session: current while it is running, final once it has ended, and kept when the server is killed. The
-// usage of an application: per time step and per agent key.
+// The usage of a session is current while the session is running, is final once the session has ended, and is kept when
+// the server is killed. The usage of an application is reported per time step and per agent key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';

@@ -1,4 +1,4 @@
-// Warm browsers: claimed once, replaced when they die, removed with the server, and reported when they cannot be
+// Warm browsers are claimed once, replaced when they die, removed with the server, and reported when they cannot be
 // started.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-// Webhooks: signed messages for the events of sessions, retried on schedule, given up, and sent again by hand.
+// Webhooks get signed messages for the events of sessions. A message is retried on schedule, given up, and sent again
+// by hand.
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -26,7 +27,7 @@ import {
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
-/** The same values as in server/domain/webhooks/retries.ts and the guide. */
+/** The same values as in server/domain/webhooks/retries.ts and docs/webhooks.md. */
 const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
 
 /** More deliveries than one statement of the server deletes. */

@@ -1,5 +1,5 @@
-// Every operation with which agents discover and invoke operations, tried with each single scope of a key, with keys of
-// other applications and with keys without a grant. Operations and scopes come from the contract.
+// Every API operation with which agents discover and invoke operations is tried with each single scope of a key, with
+// keys of other applications, and with keys without a grant. API operations and scopes come from the contract.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';

@@ -1,5 +1,5 @@
-// Attacks by and through OpenID providers: forged ID tokens, responses to other requests, and addresses of this
-// machine.
+// Attacks by and through OpenID providers: forged ID tokens, responses that do not belong to the sign-in, and addresses
+// of this machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 const [hostileProvider, otherProvider] = [await HostileProvider.open(), await HostileProvider.open()];
 const server = await startServer({
   clock: 'test',
-  // The number of sign-ins per client address is limited, so the tests report a different address for each one.
+  // The number of sign-ins per client address is limited, so the tests report a different address for each sign-in.
   env: { ...settingsToReach(hostileProvider.issuer, otherProvider.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.setUpOwner(server);

@@ -1,5 +1,5 @@
-// Every operation refuses every kind of credential that it does not accept, and a request without one. The cases are
-// generated from the operations, so that new ones are included.
+// Every operation refuses every kind of credential that it does not accept, and every request without a credential. The
+// cases are generated from the operations, so new operations are included.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -87,7 +87,8 @@ for (const id of OPERATION_IDS.filter(one => ACCEPTED_KINDS[operation(one).crede
     const expected = wrongCredentials.map(
       ([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`,
     );
-    // For an operation for programs, a cookie is not a credential, so the request counts as one without a credential.
+    // An operation for programs does not accept a cookie as a credential, so a request with only a cookie counts as a
+    // request without a credential.
     const normalizedResponses = responses.map(response =>
       response.replace('cookie: 401 missing', 'cookie: 401 invalid'),
     );

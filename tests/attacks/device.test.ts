@@ -190,7 +190,7 @@ test('an approval cannot grant more than was requested', async () => {
 });
 
 test('only one of several concurrent decisions about an authorization takes effect', async () => {
-  await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
+  await server.advance(WINDOW_MS); // From now on, the wrong codes that other tests entered no longer count.
   const startedDevice = await devices.start();
   await devices.read(await devices.signInOwner(), startedDevice.user_code);
   const responses = await Promise.all(

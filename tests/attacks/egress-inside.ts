@@ -1,6 +1,6 @@
 // Runs in its own network namespace, where the forbidden addresses belong to the loopback interface and servers count
-// connections to them. Tries every spelling through the proxy, with a closed and an open policy, and prints the
-// results.
+// connections to them. Tries every spelling of these addresses through the proxy, with a closed and an open policy, and
+// prints the results.
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly status: number;
   /** The rule that refused the request, the kind of failure, or the address that responded. */
   readonly said: string;
-  /** Connections that arrived at any forbidden address. */
+  /** The number of connections that arrived at any forbidden address. */
   readonly hits: number;
 }
 
@@ -54,7 +54,7 @@ const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
 const RESPONSE_MS = 30_000;
-/** Longer than the test machine is likely to be suspended, but shorter than RESPONSE_MS. */
+/** Longer than any likely suspension of the test machine, but shorter than `RESPONSE_MS`. */
 const LONG_CONNECT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>
@@ -337,7 +337,7 @@ async function runScenes(
   return scenes;
 }
 
-/** Tests public addresses that belong to this machine, with its real interfaces. */
+/** Tries to reach addresses of this machine, most of which are public, with policies that use its real interfaces. */
 async function runMachineScenes(
   runScene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>,
 ) {

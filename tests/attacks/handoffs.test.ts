@@ -49,7 +49,7 @@ const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|cod
 
 /** The bodies of the forms that were submitted. */
 const postedBodies: string[] = [];
-/** As soon as a text is typed, the page turns magenta and repeats the text in as many places as possible. */
+/** As soon as text is typed, the page turns magenta and repeats the text in as many places as possible. */
 const pages = await openPages({
   '/otp': `<!doctype html><meta charset="utf-8"><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
     <form method="post" action="/done"><input id="code" name="code" autocomplete="off"></form><p id="shown" style="margin-top:100px"></p>
@@ -195,7 +195,7 @@ async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Pr
   return !isSettled;
 }
 
-/** Texts that must not contain the typed text, each with its source. */
+/** Strings that must not contain the typed text, each with its source. */
 const searchedTexts: Array<{ readonly where: string; readonly text: string }> = [];
 const keep = (where: string, text: string): void => void searchedTexts.push({ where, text });
 
@@ -340,7 +340,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   );
 });
 
-/** Adds every table of the database to the texts that are searched, with the log chunks in uncompressed form. */
+/** Adds every table of the database to the strings that are searched, with the log chunks in uncompressed form. */
 async function keepTables(when: string): Promise<void> {
   const tableQuery =
     "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";

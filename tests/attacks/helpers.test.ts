@@ -1,6 +1,6 @@
 // Attacks by a helper program (ffmpeg) that a hostile image has taken over. A script runs in place of the program, in
-// each form of isolation, and reports what it could do. Everything is refused in a jail. Without a jail it succeeds,
-// except where limits apply, which proves that the tests are effective.
+// each form of isolation, and reports what it could do. Every attack is refused in a jail. Without a jail every attack
+// succeeds, except where limits apply, which proves that the tests are effective.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

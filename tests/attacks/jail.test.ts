@@ -1,6 +1,6 @@
-// Each attack on the jail, in each form: refused in a jail, and asserted to succeed without one, which proves that the
-// tests are effective. Everything runs in a new network namespace with the foreign addresses on its own interface, so
-// no packet can leave the machine.
+// Tries each attack on the jail, in each form of isolation. The attacks must be refused in a jail and succeed without
+// one, which proves that the tests are effective. Everything runs in a new network namespace with the foreign addresses
+// on its own interface, so no packet can leave the machine.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -321,7 +321,7 @@ test('no secret of a used credential is found in the database, logs, traces, fil
   }
 });
 
-/** Returns the content of the file. Empty if the database has removed the file in the meantime. */
+/** Returns the content of the file, or an empty buffer if the database has removed the file in the meantime. */
 function contentOf(file: string): Buffer {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats?.isFile() ? readFileSync(file) : Buffer.alloc(0);

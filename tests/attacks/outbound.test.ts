@@ -455,7 +455,7 @@ test('requests do not use a proxy from the environment', async t => {
   assert.equal(bait.hits(), 0);
 });
 
-/** Writes the head, and then parts until the client closes the connection. */
+/** Writes the head, and then writes `part` again and again until the client closes the connection. */
 function flood(socket: Socket, head: string, part: string): void {
   socket.write(head);
   const more = (): void => {

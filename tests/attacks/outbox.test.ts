@@ -1,5 +1,5 @@
-// Attempts to read the operator's outbox, whose links and codes sign people in. Other people, and people whose sign-in
-// is too old, must be refused.
+// Attempts to read the operator's outbox, whose links and codes sign people in. Anybody except the operator must be
+// refused, and so must the operator if their last step-up is too old.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

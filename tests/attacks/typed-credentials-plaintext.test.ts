@@ -34,7 +34,7 @@ const USERNAME = 'mara.lind@bank.example';
 const CALL_MS_MAX = 180_000;
 const MAGENTA = '#ff00ff';
 
-/** Vertical positions of the field, its copy and the text, as fractions of the height. */
+/** The vertical positions of the field, its copy and the text, as fractions of the height of a frame. */
 const HEIGHTS = [0.08, 0.25, 0.42];
 type Colour = readonly [number, number, number];
 const isMagenta = ([r, g, b]: Colour): boolean => r > 120 && g < 100 && b > 120;

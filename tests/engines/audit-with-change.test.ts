@@ -25,7 +25,7 @@ after(() => scope.close());
 const clock = systemClock;
 const store = scope.own(await openStore({ dataDir: temporaryFolder(scope, 'with-change'), log: silentLog, clock }));
 
-/** Fails after the last statement of the transaction, as if the connection was lost. */
+/** Fails after the last statement of the transaction, as if the connection had been lost. */
 class FailingAudit extends Audit {
   isFailing = false;
 

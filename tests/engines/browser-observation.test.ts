@@ -22,8 +22,7 @@ const WORKERS_MIN = 3;
 const WORKER_START_WITHIN_MS = 15_000;
 const SERVICE_WORKERS = 12;
 /**
- * The minimum number of responses that a client must see. About 1 in 10 responses are not reported to a client by
- * Chromium.
+ * The minimum number of responses that a client must see. Chromium does not report about 1 in 10 responses to a client.
  */
 const RESPONSES_MIN = 5;
 

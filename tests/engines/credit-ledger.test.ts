@@ -126,8 +126,8 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
   const open: string[] = [];
 
   /**
-   * Runs the work in a transaction. Depending on `crash`, then aborts the transaction or ends its connection before the
-   * commit.
+   * Runs the work in a transaction. Depending on `crash`, the transaction is then committed or aborted, or its
+   * connection ends before the commit.
    */
   const perform = async (crash: 'none' | 'abort' | 'kill', work: (trx: Db) => Promise<void>): Promise<boolean> => {
     try {
@@ -350,7 +350,10 @@ test('a session without a credit hold can be placed and ended while the balance 
   });
 });
 
-/** Places a session of this application that holds this amount. Undefined if the available credit was too low. */
+/**
+ * Places a session of this application that holds this amount. Returns its id, or undefined if the available credit was
+ * too low.
+ */
 async function aMeteredSession(
   applicationId: ApplicationId,
   amount: number,

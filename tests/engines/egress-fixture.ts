@@ -133,7 +133,7 @@ export class Wire {
     return this.#error?.code;
   }
 
-  /** Waits until the received bytes contain a text. */
+  /** Waits until the received bytes contain this string, and returns everything that was received. */
   async waitForText(wanted: string): Promise<string> {
     await this.#waitUntil(() => this.text.includes(wanted), `"${wanted}" from the proxy`);
     return this.text;

@@ -219,7 +219,9 @@ test('the proxy closes the connection to the server when the browser disconnects
   await waitUntilNothingOpen(fixture);
 });
 
-/** Limit for the kernel's buffers on both sides. Our own buffers hold at most one large chunk. */
+/**
+ * An upper bound for the kernel's buffers at both ends of the connection. Our own buffers hold at most one large chunk.
+ */
 const KERNEL_BYTES_MAX = 40 * MIB;
 
 for (const way of ['a plain response', 'a tunnel'])

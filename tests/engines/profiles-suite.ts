@@ -115,7 +115,10 @@ export function describeProfiles(form: Form): void {
 
     const newSeal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
-    /** Makes the user of the box the owner of the path and of everything below it, except symbolic links. */
+    /**
+     * Makes the user of the box the owner of the path. If the path is a folder, does the same for everything below it
+     * except symbolic links.
+     */
     const give = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);

@@ -6,7 +6,7 @@ import { blackout } from '../../server/engines/recorder/jpeg-blackout.ts';
 const WIDTH = 332;
 const HEIGHT = 204;
 
-/** A colorful picture with fine detail. `more` contains encoder options. */
+/** Returns a colorful JPEG image with fine detail. `more` contains additional encoder options. */
 function makeJpeg(...more: string[]): Buffer {
   const source = `testsrc2=size=${WIDTH}x${HEIGHT},noise=alls=30`;
   const { stdout, stderr } = spawnSync('ffmpeg', [
@@ -36,7 +36,7 @@ for (const huffman of ['default', 'optimal'])
     for (let y = 0; y < HEIGHT; y++)
       for (let x = 0; x < WIDTH; x++) {
         const isCovered = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
-        // False if the pixel is in a block of 8x8 pixels that the rectangle touches.
+        // False if the pixel is in a block of 8x8 pixels that one of the rectangles touches.
         const isUntouched = (x < 96 || x >= 160 || y < 48 || y >= 72) && (x < 320 || y < 184);
         if (isCovered) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
         else if (isUntouched) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);

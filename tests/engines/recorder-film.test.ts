@@ -1,6 +1,6 @@
-// Turns the journals of pages into recordings. A recording of 60 seconds plays for 60 seconds, every frame has its
-// time, and playback tools accept the result. Also tests pages whose size changes, and a full disk. Uses no browser:
-// ffmpeg generates the frames.
+// Tests how the journals of pages become recordings. A recording of 60 seconds plays for 60 seconds, every frame
+// appears at the correct time, and playback tools accept the result. Also tests pages whose size changes, and a full
+// disk. Uses no browser: ffmpeg generates the frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -347,7 +347,7 @@ test('the HLS playlist and the segments are valid for a page whose size changes'
   );
   for (const { duration } of parsedPlaylist.segments)
     assert.ok(Math.round(duration) <= (parsedPlaylist.targetDuration ?? 0));
-  // Each playlist begins with the previous one.
+  // Each playlist begins with the text of the playlist that has one segment fewer.
   for (let count = 1; count <= rows.length; count++) {
     const playlistOf = (segments: readonly SegmentRow[]) => playlist({ ...options, segments, isComplete: false });
     const longerPlaylist = playlistOf(rows.slice(0, count));
@@ -437,7 +437,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
     reportShortfall: () => {},
   });
   recording.recordPage(new FakeTab('tab', makeJpeg(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
-  // The test clock also advances in real time, so there may be more segments on a slow machine.
+  // The test clock also advances in real time, so a slow machine may produce more than `count` segments.
   const hasSegments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const advanceToSegments = async (count: number): Promise<void> => {

@@ -1,5 +1,6 @@
-// Passwords in recordings, checked in decoded pixels. No field that is or was a password field is visible while the
-// page shows the password, scrolls, grows, or has the field in a cross-site frame. Everything else is visible.
+// Tests that recordings hide passwords, by checking decoded pixels. A field that is or was a password field is never
+// visible, even if the page shows the password, scrolls, grows, or has the field in a cross-site frame. Everything else
+// is visible.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -95,8 +96,8 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const firstFrame = hub?.newestFrame;
   const subscription = hub?.watch(frame => void (frame === firstFrame || frames.push(frame)));
   await work();
-  // Adds a green mark, which does not affect the rest of the page. Once a frame shows the mark, all earlier changes
-  // were recorded.
+  // Adds a green mark that does not affect the rest of the page. Once a frame shows the mark, all earlier changes have
+  // been recorded.
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
@@ -153,7 +154,8 @@ test('at most one JPEG block around a field is masked, and the masked area does 
     for (const type of ['password', 'text']) {
       const frameBefore = hub?.newestFrame;
       await evaluate(`{ const p = document.querySelector('#p'); p.type = '${type}'; p.value = '${value}'; }`);
-      // The mask hides the change of the value, so a mark elsewhere shows that the frame belongs to this value.
+      // The mask hides the change of the value. The width of the `<i>` element therefore shows which frame belongs to
+      // this value.
       const mark = maskedJpegs.length + 1;
       await evaluate(`document.querySelector('i').style.width = '${300 + 40 * mark}px'`);
       const frame = await eventually(

@@ -72,7 +72,7 @@ function makeFolder(): string {
   return folder;
 }
 
-/** The color in the middle of each frame, with its time. */
+/** Returns the time of each frame and the color at its center. */
 function decodeFrames(segments: readonly Segment[]): { atMs: number; colour: number[] }[] {
   const [first] = segments;
   if (!first) return [];
@@ -121,7 +121,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const present = new Set<string>();
   const observation = await bare.browser.observe({
     target: (target: ObservedTarget) => {
-      // Only the first tab is recorded, because every page is recorded as page 0 here.
+      // Only the first tab is recorded, because this helper records every page as page 0.
       if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
       recording.recordPage(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
@@ -145,7 +145,7 @@ test('each color of a page is recorded at the time at which it was painted, unti
   await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
   const beganMs = performance.now();
   const { observing } = await record(recorder, 'colours');
-  // Each color was painted between these two times, even if the machine was slow.
+  // Each color is painted between `fromMs` and `toMs`, even if the machine is slow.
   const paintTimes: Array<{ readonly fromMs: number; readonly toMs: number }> = [];
   for (const colour of colours) {
     const fromMs = performance.now();

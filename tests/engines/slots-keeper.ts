@@ -1,5 +1,5 @@
-// A server process for tests to kill: starts a guest or a browser in a box, prints the record and the FIFOs of the box,
-// and waits.
+// A server process that tests kill. Starts a guest or a browser in a box, prints the record and the FIFO paths of the
+// box, and waits.
 import type { Form } from '../../server/engines/slots/slots.ts';
 import { chromium, guest, newSession, openTestSlots, START_WITHIN_MS, startOptions } from './slots-lab.ts';
 

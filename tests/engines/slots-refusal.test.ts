@@ -1,5 +1,6 @@
-// Opens the slots where no jail can be created. This must fail rather than run with less isolation than requested. User
-// namespaces are really forbidden here: the test runs in a user namespace of its own with a limit of zero.
+// Opens slots in an environment in which no jail can be created. This must fail rather than run with less isolation
+// than requested. The kernel forbids user namespaces here: the opener runs in a user namespace of its own with a limit
+// of zero.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Runs two suites in a process of an ordinary user that this test creates: the suite for the slots engine, and the
-// suite for profiles, which are packed in the jails of these slots.
+// Runs two suites in a process of an ordinary user, which this test creates. One suite tests the slots engine. The
+// other tests profiles, which are packed in the jails of these slots.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { withTimeout } from '../../server/kit/wait.ts';
 import { asOrdinaryUser, type OrdinaryUser } from './slots-user.ts';
 
-/** Limit for both suites together, below the limit of the test runner. */
+/** The time limit for both suites together. It is below the limit of the test runner. */
 const SUITES_WITHIN_MS = 450_000;
 const SUITE_WITHIN_MS = 400_000;
 

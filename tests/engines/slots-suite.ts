@@ -1,5 +1,5 @@
-// Tests for every kind of slots, and tests only for the jail. slots.test.ts and slots-rootless.test.ts run them for
-// each kind. Attacks by clients of a browser are tested in tests/attacks.
+// Tests for every kind of slots, and further tests only for slots with a jail. slots.test.ts and slots-rootless.test.ts
+// run this suite for each kind. Attacks by clients of a browser are tested in tests/attacks.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -644,8 +644,8 @@ export function describeSlots(form: Form): void {
     test('the helper process that opens the listener of a box exits afterwards', async () => {
       const box = await startGuest(slots);
       const remainingProcesses = () => leftoversOf(dataDir, box.session).filter(left => left.startsWith('process'));
-      // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
-      // inner one.
+      // The remaining processes are the leader and the program. In a jail, they are the leader, the outer bubblewrap
+      // and the inner bubblewrap.
       await pollUntil(
         GONE_WITHIN_MS,
         'the helper to exit',
@@ -690,7 +690,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------
 
-/** Uses the processor and pauses, alternately, until `memory.busy` is false. */
+/** Alternates between using the processor and pausing until `memory.busy` is false. */
 const workScript = (workMs: number, pauseMs: number): string => `
   memory.busy = true;
   while (memory.busy) {
@@ -712,8 +712,8 @@ const datagramScript = (address: string): string => `
     .finally(() => socket.close())`;
 
 /**
- * Fills the folder with paths longer than the limit, names that are not valid UTF-8, links to the outside, and a folder
- * without permissions.
+ * Fills the folder with hostile entries: a path longer than the limit of the kernel, names that begin with a hyphen or
+ * are not valid UTF-8, links to the outside, and a folder without permissions.
  */
 const hostileFolderScript = (folder: string, victim: string, outside: string): string => `
   const fs = require('fs');
@@ -730,8 +730,8 @@ const hostileFolderScript = (folder: string, victim: string, outside: string): s
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
 /**
- * Returns the pid of the program. The chain of processes is `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box ->
- * the program.
+ * Returns the pid of the process that is pid 1 in the box. The chain of processes is `timeout` -> bubblewrap ->
+ * bubblewrap (pid 1 of the box) -> the program.
  */
 function initPidOf(record: BoxRecord): number {
   const initPid = childrenOf(record.pid)

@@ -1,7 +1,7 @@
 // Limits the number of statements that a request sends to PostgreSQL, because most of them cost a round trip. The
 // limits are counts, which do not depend on the speed of the machine. For a create, only the statements that place the
-// session are counted. Calls are repeated, and the one with the fewest statements counts, because background tasks add
-// their own.
+// session are counted. Each call is repeated, and the repetition with the fewest statements counts, because background
+// tasks add statements of their own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
@@ -89,8 +89,8 @@ test('the end of a metered session settles its credit in one statement', async (
   const settleStatements = sent.filter(text => text.includes('settle_session'));
   assert.equal(settleStatements.length, 1);
   assert.match(settleStatements[0] ?? '', /^with "changed" as \(update "sessions"/);
-  // Ignores the statement by which the task that meters running sessions reads the balances. The task may run at any
-  // time, and locks nothing.
+  // The task that meters running sessions may read the balances at any time. Its statement is ignored, because it locks
+  // nothing.
   const requestStatements = sent.filter(text => !text.includes('array_agg(purpose_id'));
   assert.deepEqual(
     requestStatements.filter(text => /credit_balances|settle_credit/.test(text)),

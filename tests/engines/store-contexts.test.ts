@@ -92,7 +92,7 @@ describe('contexts in the store', () => {
     ...{ id, now, earlierVersions: { max: 5, until: addMs(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
-  /** Saves a version with its own objects. */
+  /** Saves a version that shares no stored objects with other versions. */
   async function keep(context: ContextId, owner = application): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
     assert.ok(await store.contexts.reserve(owner, context, { id, source: 'import', now: NOW, until: WEEK_LATER }));

@@ -1,4 +1,4 @@
-// Control of a session is decided in the database. A session has at most one open hand-off, and a fence that one
+// Control of a session is decided in the database. A session has at most one open hand-off, and a fence that only one
 // transaction at a time can change.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -153,7 +153,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       const returnChange = { status: 'requested', leaseExpiresAt: null, controlUntil: addMs(NOW, 2000) } as const;
       await store.handoffs.change(row.id, returnChange);
       assert.deepEqual([await countListed(addMs(NOW, 1500)), await countListed(addMs(NOW, 2001))], [1, 0]);
-      // A process of an earlier version leaves the end of the previous control in the row.
+      // A server of an earlier version of Berth leaves the end of the previous control in the row.
       const secondClaim = {
         status: 'claimed',
         claimedAt: addMs(NOW, 3000),

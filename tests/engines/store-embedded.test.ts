@@ -53,7 +53,10 @@ import {
 } from './store-fixtures.ts';
 
 const fileScope = new Scope();
-/** A data folder in the state after a first start. Creating one takes longer than most of these tests. */
+/**
+ * A data folder in the state that a first start leaves. Tests copy it, because creating one takes longer than most of
+ * these tests.
+ */
 let seed: string;
 let scope: Scope;
 let dataDir: string;
@@ -92,7 +95,10 @@ const addAccount = async (store: Store): Promise<AccountId> => {
   await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
   return id;
 };
-/** Whether PostgreSQL was replaced. Backends of a dead postmaster may still answer for a moment. */
+/**
+ * Whether another postmaster has replaced the one with this pid. Backends of a dead postmaster may still answer for a
+ * moment.
+ */
 const isReplaced = (pid: number): boolean =>
   !isRunning(pid) && ![undefined, pid].includes(findPostmaster(dataDir)?.pid);
 const eventsOf = (log: RecordingLog): string[] => log.lines.map(line => line.event);

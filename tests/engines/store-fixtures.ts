@@ -90,8 +90,8 @@ export interface ForeignServer {
 const PASSWORD = 'p@ss/word';
 
 /**
- * Starts an operator's PostgreSQL that listens on TCP with a password. Uses version 15 if it is installed, so that an
- * older major version is tested as well.
+ * Starts a PostgreSQL like that of an operator, which listens on TCP and requires a password. Uses version 15 if it is
+ * installed, so that an older major version is tested as well.
  */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   const folder = temporaryFolder(scope, 'foreign');

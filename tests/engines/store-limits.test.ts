@@ -210,8 +210,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         )) ?? 0;
       let admittedCount = 0;
       for (let request = 0; request < 240; request += 1) admittedCount += await tryTake(hosts[request % 2]);
-      // Fewer requests are admitted if a host has not used all that it has taken from the limit, and more if the limit
-      // was refilled in the meantime.
+      // Fewer than 100 requests are admitted if a host has not used all that it took from the limit. More are admitted
+      // if the limit was refilled during the loop.
       assert.ok(admittedCount >= 88 && admittedCount <= 110, String(admittedCount));
       assert.ok(queryCount <= 60, String(queryCount));
     });
@@ -261,8 +261,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('exactly as many sessions as the limit are placed when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
-        // The embedded database allows only one Berth server, so with it both hosts share one store. With an external
-        // database, a second store takes the place of a second process.
+        // The embedded database allows only one Berth server, so both hosts then share one store. With an external
+        // database, a second store stands in for a second process.
         const otherStore = options.databaseUrl ? await openStore(options) : store;
         const placeAlternately = (index: number) =>
           (index % 2 ? store : otherStore).sessions.place(

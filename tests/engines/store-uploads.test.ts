@@ -170,7 +170,8 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       });
       await removalBegun.promise;
       const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
-      // This statement was sent later but completes first, because `expectFile` is waiting for the removal.
+      // This query is sent after the statement of `expectFile` but completes first, because `expectFile` is waiting for
+      // the removal.
       await store.extensions.get(application, newId(NOW));
       finishRemoval.resolve();
       await Promise.all([dropping, expecting]);

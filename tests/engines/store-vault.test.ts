@@ -89,7 +89,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     });
 
     /**
-     * The rows of the first test contain keys that cannot be unwrapped. Replaces them with keys that are wrapped as the
+     * Replaces the keys in the rows of the first test, which cannot be unwrapped, with keys that are wrapped as the
      * vault wraps them.
      */
     async function replaceWrappedKeys(): Promise<void> {

@@ -1,5 +1,5 @@
-// Deliveries of webhooks in the store, on the embedded PostgreSQL. Tests which deliveries are due, and that several
-// processes send the deliveries of one webhook one after another.
+// Deliveries of webhooks in the store, on the embedded PostgreSQL: which deliveries are due, and how several processes
+// send the deliveries of one webhook one after another.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';

@@ -754,7 +754,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const all = backendsOf(database.postmasterPid());
         assert.ok(all[0]);
         process.kill(all[0], 'SIGKILL');
-        // PostgreSQL treats this as a crash and ends all other connections.
+        // PostgreSQL treats the kill as a crash and closes all other connections.
         for (const pid of all) await waitUntilGone(pid);
         await waitUntilRecovered(row.id);
       });

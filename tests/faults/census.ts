@@ -8,7 +8,10 @@ import { type Count, count } from './count.ts';
 const SAMPLE_EVERY_MS = 1_000;
 /** The counts may differ for this long on a loaded machine. */
 const LAG_MS = 15_000;
-/** A difference must be seen in at least this many samples, because the test and the server may have been suspended. */
+/**
+ * A difference counts only if it is seen in at least this many samples. Its duration alone proves nothing, because the
+ * test and the server may have been suspended.
+ */
 const DISAGREEMENT_SAMPLES_MIN = 10;
 const TREND_PARTS = 12;
 /** The fraction of the samples that belongs to the warm-up. */

@@ -36,7 +36,7 @@ export interface ChurnOptions extends PlanOptions {
   readonly census?: Census;
 }
 
-/** The number of times that each event happened. */
+/** How often each outcome occurred. */
 export type Tally = Readonly<Record<string, number>>;
 
 export async function churn(options: ChurnOptions): Promise<Tally> {
@@ -190,7 +190,7 @@ class Churn {
 
   /**
    * Releases the session if nothing else ends it, waits until it has ended, and asserts that the end reason is an
-   * expected one. A kill, or the disconnection of its client, may have ended it already.
+   * expected one. A kill, or the disconnection of the client, may already have ended the session.
    */
   async #end(
     cycle: Cycle,
@@ -206,7 +206,7 @@ class Churn {
     const end = `${endedSession.status} ${endedSession.endReason}`;
     const expectedEnds = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
-      // A client that had finished may have disconnected before the kill.
+      // If the client finished before the kill, its disconnection may have ended the session.
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
       ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
@@ -306,7 +306,7 @@ async function assertNothingLeft(server: TestServer, initialDescriptors: number)
     () => boxesOfSessions(server),
     left => left.length === 0,
   );
-  // More warm browsers may be started in the meantime.
+  // A warm browser may be started at any time, so the list is read again at each check.
   await server.waitUntilSettled(() => warmBoxes(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(
@@ -314,7 +314,7 @@ async function assertNothingLeft(server: TestServer, initialDescriptors: number)
     false,
     'no mount of the data folder remains',
   );
-  // A warm browser may be started at any time.
+  // The processes of boxes are ignored, because a warm browser may be started at any time.
   const otherChildren = () => {
     const boxPids = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
     return childrenOfServer(server).filter(({ pid }) => !boxPids.includes(pid));

@@ -48,7 +48,7 @@ test('if the server is killed during a save, the save is completed after the res
   let previousCookie: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
     const session = await createMarkedSession(id, `k${round}`);
-    const pendingRelease = server.release(session).catch(() => {}); // the server is killed meanwhile
+    const pendingRelease = server.release(session).catch(() => {}); // fails if the server is killed before it responds
     await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
     await server.restart();
     await pendingRelease;
@@ -61,8 +61,8 @@ test('if the server is killed during a save, the save is completed after the res
     await runOnPage(next.connectUrl, async page => {
       const foundCookie = (await findMarks(page, plain)).persistentCookie;
       // If the server was killed before the end of the session had begun, only the copy made during the session can be
-      // saved. This copy has the cookies of the current round if enough time had passed since they were set, or
-      // otherwise those that the session started with.
+      // saved. This copy has the cookies of the current round if enough time had passed since they were set. Otherwise
+      // it has the cookies with which the session started.
       const isPartial = eventTypes.at(-1) === 'context.saved_partially';
       assert.ok(
         foundCookie === `k${round}` || (isPartial && foundCookie === previousCookie),

@@ -48,7 +48,7 @@ function stopIfIdle(pid: number): boolean {
     if (/ idle\s*$/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '))) return true;
     process.kill(pid, 'SIGCONT');
   } catch {
-    // The server may have closed this connection just before.
+    // The process may have ended, because the server closed its connection.
   }
   return false;
 }
@@ -131,7 +131,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   await eventually('a read to be answered', () => statuses.has(200));
   const { postmaster, backends, checkpointer } = runningPostgres();
   assert.ok(backends.some(killIfRunning), 'a connection is open');
-  // PostgreSQL ends all other processes before it restarts.
+  // PostgreSQL ends all its other processes before it restarts, so a new checkpointer shows that it has restarted.
   await eventually('PostgreSQL to be running again', () => {
     const found = postgresOf(server);
     return found?.checkpointer !== undefined && found.checkpointer !== checkpointer && found.backends.length > 0;

@@ -75,7 +75,7 @@ describe('a server that is killed', () => {
     await eventually('the gated download to begin', () => openResponses.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
-    // The page starts a download once it can no longer connect, because the server is then down.
+    // The page starts a download only when it can no longer connect, which means that the server is down.
     await page?.evaluate(
       `void (async () => {
         const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
@@ -126,8 +126,8 @@ describe('a server that is killed', () => {
     const [first] = await waitForDownloads(server, session.id, 1);
     const [name = ''] = wholeFilesIn(session.id);
     await server.kill();
-    // For a moment, Chromium has an empty file with the final name beside the partial file, which it then renames over
-    // the empty one. Creates both files for two downloads.
+    // When a download completes, Chromium has two files for a moment: an empty file with the final name, and the
+    // partial file, which it then renames over the empty one. The test creates both files for two downloads.
     const pathOf = (guid: string): string => join(downloadFolderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [completedGuid = '', partialGuid = ''] = [0, 1].map(() => randomUUID());

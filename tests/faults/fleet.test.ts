@@ -33,13 +33,13 @@ const LOST_WITHIN_MS = 120_000;
  * a host counts as lost.
  */
 const OUTAGE_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
-/** How long a host is paused. The pause lasts at least until its sessions have ended. */
+/** The minimum time for which a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSE_MS_MIN = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
 /** The credit that a second of a session costs, in microcredits. */
 const RATE = 1000;
 const GRANTED_CREDIT = 1000 * 1_000_000;
-/** The limit for lists, greater than the number of sessions that this file creates. */
+/** The `limit` of list requests. It is greater than the number of sessions that this file creates. */
 const LIST_LIMIT = 100;
 
 const pages = await openPages({

@@ -1,5 +1,5 @@
 // The server is killed while sessions are being created and released. Afterwards the row of every session matches its
-// real state, whether or not the caller got a response, and nothing of failed creates remains.
+// real state, whether or not the caller got a response, and failed creates leave nothing behind.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';

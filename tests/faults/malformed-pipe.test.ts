@@ -1,5 +1,5 @@
-// A browser that writes malformed messages: incomplete ones, values of the wrong type, and invalid JSON. Only the
-// message is lost, or at worst the session. The server and other sessions are not affected.
+// A browser writes malformed messages: incomplete ones, values of the wrong type, and invalid JSON. Only the malformed
+// message is lost, or at worst the session of that browser. The server and other sessions are not affected.
 import assert from 'node:assert/strict';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -60,7 +60,7 @@ test('sessions end with service_restart in eight cases in which they cannot be a
     const session = await server.createSession({ keepAlive: true });
     return { session, box: boxProcessesOf(server, session.id) };
   };
-  // Created one after another: eight concurrent starts may take too long for a create.
+  // The sessions are created one after another, because with eight concurrent starts a create may take too long.
   const damagedSessions = new Map<string, DamagedSession>();
   for (const why of Object.keys(DAMAGES)) damagedSessions.set(why, await create());
   await server.kill();

@@ -57,7 +57,9 @@ async function timeRangeOf(what: () => Promise<unknown>): Promise<TimeRange> {
   return { from, to: Date.now() };
 }
 
-/** Opens tabs in their own windows, so that all are painted, and one popup. Returns the time at which each opened. */
+/**
+ * Opens tabs in their own windows, so that all are painted, and one popup. Returns the time range in which each opened.
+ */
 async function openTabs(client: CdpClient, count: number, first: TimeRange): Promise<TimeRange[]> {
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);

@@ -12,7 +12,7 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 const AGENT_COUNT = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
-/** Connection errors that may be transient: refused for now, or cut off by a host that is ending. */
+/** Errors that may be transient: the connection was refused with 503, or cut off by a host that is stopping. */
 const TRANSIENT_ERROR = /response: 503|socket hang up|ECONNRESET/;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -82,7 +82,10 @@ export class Traffic {
     }
   }
 
-  /** Connects and evaluates. A host that restarts closes its clients, and then the agent connects again. */
+  /**
+   * Connects and evaluates an expression. A host that restarts closes the connections of its clients, and the agent
+   * then connects again.
+   */
   async #evaluate(connectUrl: string): Promise<void> {
     const client = await this.#connect(connectUrl);
     try {

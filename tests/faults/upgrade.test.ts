@@ -21,7 +21,7 @@ import {
 } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
-/** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
+/** Much shorter than the time that a supervisor waits before SIGKILL, but long enough for a busy machine. */
 const STOP_MS_MAX = 40_000;
 const chromium = await createFaultyChromium();
 const pages = await openPages();
@@ -145,7 +145,7 @@ test('SIGINT ends every session as COMPLETED / drained', async () => {
   for (const { id } of [session, otherSession]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
-/** Starts a create whose body never arrives. A stopping server waits some time for the body. */
+/** Starts a create whose body never arrives. A stopping server waits for the body for a limited time. */
 async function startRequest(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);

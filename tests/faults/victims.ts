@@ -1,5 +1,5 @@
 // Finds the processes of one server under test in /proc: those of a box by the mark in their environment, PostgreSQL by
-// the data folder in its command line. Kills by pid, directly after the check.
+// the data folder in its command line. Processes are killed by pid, immediately after the check.
 import { readdirSync, readFileSync } from 'node:fs';
 import { installIdOf } from '../harness/leftovers.ts';
 import type { TestServer } from '../harness/server.ts';
@@ -9,7 +9,7 @@ import { eventually } from '../harness/until.ts';
 export interface BoxProcesses {
   /** `timeout`, the process whose pid is in the row. */
   readonly leader: number;
-  /** bubblewrap outside the jail, and the one that is pid 1 inside it. */
+  /** `bwrap` is the bubblewrap outside the jail. `init` is the one that is pid 1 inside it. */
   readonly bwrap: number;
   readonly init: number;
   /** Chromium's main process. */

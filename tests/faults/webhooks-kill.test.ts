@@ -12,7 +12,7 @@ import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { createWebhook, listDeliveries, Receiver } from '../harness/webhooks.ts';
 
-/** Longer than a delivery stays reserved for a process that was killed. */
+/** Longer than the time for which a delivery stays reserved for a process that was killed. */
 const PAST_RESERVATION_MS = 61_000;
 const AFTER_SECOND_ATTEMPT_MS = 301_000;
 

@@ -1,5 +1,6 @@
 // A Chromium whose pipe passes through this process, which can change the messages to the server and insert others.
-// BERTH_CHROMIUM is a script that starts the real Chromium, with the FIFOs of this process for an intercepted session.
+// BERTH_CHROMIUM is a script that starts the real Chromium. For an intercepted session, the script connects Chromium to
+// FIFOs of this process.
 import { execFileSync } from 'node:child_process';
 import {
   constants,

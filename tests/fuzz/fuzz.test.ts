@@ -1,4 +1,5 @@
-// A few seconds of hostile values through every entrance with a fixed seed, and the batches that found a bug.
+// Sends hostile values through every entrance for a few seconds with a fixed seed, and repeats the batches that found a
+// bug.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BUG_BATCHES } from './found.ts';

@@ -44,7 +44,7 @@ export interface BatchPlan {
 }
 
 export interface FuzzOptions {
-  /** Scales the length of the longest texts and the depth of the deepest nesting. */
+  /** Scales the length of the longest strings and the depth of the deepest nesting. */
   readonly repeats: number;
   readonly recordSession: boolean;
 }

@@ -1,4 +1,4 @@
-// Hostile values from a seed: texts, URLs, JSON values of unexpected types, and messages that are not JSON. The same
+// Hostile values from a seed: strings, URLs, JSON values of unexpected types, and messages that are not JSON. The same
 // seed gives the same values in the same order.
 
 /** JSON text that JSON.stringify cannot write, such as numbers out of range and very deep nesting. */
@@ -52,7 +52,7 @@ const WORDS = [
   '+275760-09-13T00:00:00.000Z',
 ] as const;
 
-/** Texts that are repeated many times, so that regular expressions and parsers take a long time. */
+/** Strings that are repeated many times, so that regular expressions and parsers take a long time. */
 const REPEATED_TEXTS = [
   'blob:',
   'view-source:',
@@ -113,7 +113,7 @@ const OBJECTS = [
 
 export class HostileValues {
   #state: number;
-  /** Scales the length of the longest text and the depth of nesting. Small values make a batch quick. */
+  /** Scales the length of the longest string and the depth of nesting. Small values make a batch quick. */
   readonly #repeats: number;
 
   constructor(seed: number, repeats: number) {
@@ -221,7 +221,7 @@ export class HostileValues {
     return `{${this.chance(8) ? ' \n\t' : ''}${members.join(',')}}`;
   }
 
-  /** A text that is not a message, or that is only a part of one. */
+  /** Bytes that are not a valid message, or that are only a part of one. */
   brokenMessage(message: string): Buffer {
     switch (this.int(8)) {
       case 0:

@@ -36,7 +36,7 @@ export function plausibleValueOf(schema: TSchema, hostile: HostileValues): unkno
   }
 }
 
-/** An object with all required members and some of the others. */
+/** An object with all required members and some of the optional ones. */
 const plausibleObjectOf = (
   { properties = {}, required = [] }: SchemaFields,
   hostile: HostileValues,

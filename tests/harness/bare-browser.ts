@@ -1,5 +1,5 @@
-// A Chromium without a jail or a server, with the browser engine connected, for tests of the engine that also need
-// clients. Clients connect to `url`, and all their commands are passed on.
+// A Chromium without a jail or a server, to which the browser engine is connected. It is for tests of the engine that
+// also need clients. Clients connect to `url`, and all their commands are forwarded unchanged.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // Runs the server of a test as the only host with browsers in a fleet. BERTH_TEST_FRONTS=2 starts two fronts beside the
-// server, with one PostgreSQL and one bucket. Each new connection from the test is passed to the next of the three.
-// Tests written for one server thus run against a fleet unchanged.
+// server. All three share one PostgreSQL and one bucket, and each new connection from the test goes to the next of
+// them. Tests written for one server thus run against a fleet unchanged.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -82,7 +82,7 @@ export async function startBehindFronts<Server extends Startable>(
   };
   const server = await start({});
   for (let front = 0; front < FRONT_COUNT; front += 1) await start({ BERTH_SLOTS: '0', BERTH_WARM: '0' }, server.key);
-  // Closed last, because hosts need the database in order to end.
+  // The scope is closed last, because hosts need the database to shut down.
   after(() => scope.close());
   return server;
 }

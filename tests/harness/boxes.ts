@@ -21,7 +21,7 @@ export function boxesOf(dataDir: string): readonly FoundBox[] {
   return [...pidsOfBox].map(([id, pids]) => ({ id, pids }));
 }
 
-/** Whether the box has processes, and the helper that opens the server's listener has exited. */
+/** Whether the box has processes, and the helper that opens its egress listener has exited. */
 export const isBoxReady = ({ pids }: FoundBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 

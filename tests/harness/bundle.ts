@@ -1,4 +1,5 @@
-// The server code that a test starts: a bundle in a run of many files (tools/bundle-server.ts), otherwise the source.
+// The server code that a test starts: a bundle (tools/bundle-server.ts) if BERTH_TEST_BUNDLE names its folder,
+// otherwise the source.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 

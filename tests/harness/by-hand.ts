@@ -27,7 +27,8 @@ export interface PlainChromiumOptions {
   /** A profile that is copied before the start. */
   readonly profile?: string;
   /**
-   * Called when the profile was copied and Chromium was started, so that a test can measure Chromium's own start time.
+   * Called once the profile has been copied and Chromium has been started, so that a test can measure Chromium's own
+   * start time.
    */
   readonly onSpawned?: () => void;
 }

@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, withTimeLimit } from './until.ts';
 
 const RESPONSE_MS = 60_000;
-/** Matches error texts that occur while a page is navigating or changing its process. */
+/** Matches the messages of errors that occur while a page is navigating or changing its process. */
 const NAVIGATION_ERRORS = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
@@ -79,8 +79,8 @@ export class CdpClient {
   }
 
   /**
-   * Sends the text that `write` returns for an id, unchanged, and waits for the response to that id or for the socket
-   * to close.
+   * Sends the message that `write` returns for an id, unchanged, and waits for the response to that id or for the
+   * socket to close.
    */
   async askRaw(
     write: (id: number) => string | Buffer,
@@ -130,7 +130,7 @@ export class CdpClient {
     return this.#events;
   }
 
-  /** Attaches to the first page and returns the id of its flat session. */
+  /** Attaches to the first page and returns the id of the channel. */
   async attachToPage(): Promise<string> {
     const { targetInfos } = await this.send('Target.getTargets');
     const infos = Array.isArray(targetInfos) ? targetInfos : [];

@@ -15,8 +15,8 @@ export interface Cell {
 export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.map(way => ({ ownContext, way })));
 
 /**
- * What a client received, in order, by subject. Events of different tracks race in Chromium, so tracks are not ordered
- * relative to each other.
+ * What a client received about each subject, in order. Events of different tracks race in Chromium, so tracks are not
+ * ordered relative to each other.
  */
 export type Tracks = ReadonlyMap<string, readonly string[]>;
 
@@ -37,8 +37,8 @@ const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
 };
 
 /**
- * The base page registers a service worker, and shows in its title when the worker is active. The other pages show in
- * their titles when they are done.
+ * The base page registers a service worker, and its title changes when the worker is active. The title of a cell page
+ * changes when its script has finished.
  */
 export const CELL_PAGES = {
   '/base': `<!doctype html><title>Loading</title><script>
@@ -72,7 +72,7 @@ export const READY = "document.title === 'ready'";
  */
 export const UNREGISTER_WORKERS =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
-/** An expression for a page of a cell that returns what a script can observe about the page. */
+/** An expression that runs in a page of a cell and returns what a script can observe about the page. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
@@ -89,7 +89,7 @@ export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
   return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${urlCount++}`));
 }
 
-/** Returns the name of a page or other target in tracks. */
+/** Returns the name that tracks use for the page, or other target, with this URL. */
 export function trackNameOf(url: string): string {
   if (url.endsWith('/worker.js')) return 'worker';
   return url.includes('/cell?') ? `page ${url.split('?')[1]}` : 'base';

@@ -40,7 +40,7 @@ export class Owner {
     return this.send('PUT', `operations/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 
-  /** Configures an operation, which may already exist, and publishes the operation. */
+  /** Configures and publishes an operation, which may already exist. */
   async publish(id: string, body: object): Promise<ConfiguredOperation> {
     const readResponse = await this.send('GET', `operations/${id}`);
     const configureResponse = await this.configure(id, body, readResponse.status === 200 ? '*' : undefined);

@@ -15,9 +15,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** The axe rules whose result depends on colors. All other rules give the same result in both color schemes. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 /**
- * axe takes a minute to check the colors of a page with this many elements. Only the API reference has so many: it
- * repeats few kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same
- * kind if they have the same chain of tags and classes, and the same colors and size.
+ * axe takes a minute to check the colors of a page with this many elements. Only the API reference has so many, because
+ * it repeats a few kinds of elements thousands of times. On that page, the colors of only one element of each kind are
+ * checked. Elements with text are of the same kind if they have the same chain of tags and classes, and the same
+ * colors, font size and font weight.
  */
 const ELEMENTS_MAX = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {

@@ -80,7 +80,8 @@ export class ConsumerFixture {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
     const startBody = { redirectUri: REDIRECT_URI, codeChallenge: challengeOf(verifier), state, ...overrides };
     this.#startCount += 1;
-    // A different address each time, for a server that trusts the test as its proxy.
+    // Starts are limited per client address. Each start therefore has a different address, if the server trusts the
+    // test as its proxy.
     const headers = { 'x-forwarded-for': `192.0.2.${this.#startCount % 256}` };
     const start = () => this.send<StartedConsumerSession>('session.start', startBody, undefined, { provider, headers });
     let { status, body, text } = await start();
@@ -127,7 +128,7 @@ export class ConsumerFixture {
   }
 }
 
-/** Returns the newest code that was e-mailed to the address, as the operator reads the e-mail in the outbox. */
+/** Reads the e-mails in the outbox as the operator, and returns the newest code that was sent to the address. */
 export async function readMailedCode(operator: Person, to: string): Promise<string> {
   const read = () => operator.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
   let { status, body, text } = await read();

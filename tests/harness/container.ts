@@ -27,8 +27,8 @@ const ONE_CGROUP_SCRIPT = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgrou
   exec podman "$@"`;
 
 /**
- * The rights that docs/guides/container.md gives, and options for machines on which systemd or some resource limits are
- * missing.
+ * The privilege options of docs/guides/container.md, and options for machines on which systemd or some resource limits
+ * are missing.
  */
 export const PRIVILEGE_OPTIONS = [
   ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],

@@ -15,7 +15,7 @@ export interface RecordedRequest {
 
 export interface CountingProxy {
   readonly url: string;
-  /** The requests since the last call. */
+  /** Returns the requests since the previous call. */
   takeRequests(): RecordedRequest[];
 }
 

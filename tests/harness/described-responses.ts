@@ -146,7 +146,10 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** Whether the server has no such operation, because its paths are disabled or the request used another host name. */
+/**
+ * Whether the server does not offer the requested operation, because its paths are disabled or the request used a
+ * different host name.
+ */
 const isUnknownRoute = ({ status, body }: ObservedResponse): boolean =>
   status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 

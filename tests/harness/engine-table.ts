@@ -52,7 +52,7 @@ export function writeTables(tables: string): void {
   );
 }
 
-/** Describes a difference of fonts in general words, because the list of fonts depends on the machine. */
+/** Describes a font difference in general terms, because the list of fonts depends on the machine. */
 const describeDifference = (line: string, difference: string): string =>
   line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
 

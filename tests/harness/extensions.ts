@@ -49,7 +49,7 @@ export const messagingExtension = (
 
 /**
  * The extension that `messagingExtension` builds, with an additional rule that blocks every request to /refused.
- * Chromium writes its own index of the rules into the folder.
+ * Chromium writes its own index of the rules into the folder of the unpacked extension.
  */
 export const blockingExtension = (name: string): Buffer =>
   messagingExtension(

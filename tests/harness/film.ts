@@ -1,4 +1,4 @@
-// The colors of every frame of a recording with their times, decoded by ffmpeg.
+// Decodes recordings with ffmpeg, and returns the time and the color of every frame.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
@@ -10,7 +10,9 @@ export interface RecordedFrame {
 
 const OUTPUT_BYTES_MAX = 256 * 1024 ** 2;
 
-/** Returns the time of each frame, and its color at one position. `x` and `y` are from 0 to 1. */
+/**
+ * Returns the time of each frame, and its color at one position. `x` and `y` are fractions of the width and the height.
+ */
 export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame[] {
   const cropFilter = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const rawArgs = [
@@ -33,7 +35,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame
   });
 }
 
-/** Returns the color at one position of a JPEG. `x` and `y` are from 0 to 1. */
+/** Returns the color at one position of a JPEG. `x` and `y` are fractions of the width and the height. */
 export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
   const cropFilter = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const cropArgs = ['-vf', cropFilter, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];

@@ -1,5 +1,5 @@
-// Several hosts with one PostgreSQL and one bucket, each its own server with its own data folder, and a proxy that
-// passes each new connection to the next host.
+// Several hosts that share one PostgreSQL and one bucket. Each host is a separate server with its own data folder. A
+// proxy passes each new connection to the next host.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -42,7 +42,7 @@ export interface DatabaseLink {
 export interface FleetOptions {
   readonly pages?: Pages;
   readonly env?: Readonly<Record<string, string>>;
-  /** Number of slots per host. */
+  /** The number of slots of each host. */
   readonly slots?: readonly number[];
   /**
    * The release that the first host runs instead of the source tree. `command` is read at each start of the host, so a
@@ -154,7 +154,7 @@ async function openProxyTo(port: () => number | undefined, scope: Scope): Promis
   return { port: address.port, dropAll };
 }
 
-/** Returns the address with the host name and port of another host. */
+/** Returns `address` with its host name and port replaced by those of `url`. */
 export const addressAt = ({ url }: { readonly url: string }, address: string): string => {
   const [targetUrl, movedUrl] = [new URL(url), new URL(address)];
   movedUrl.host = targetUrl.host;

@@ -28,7 +28,7 @@ export class Guide {
   readonly folder: string;
   readonly #replacements: Readonly<Record<string, string>>;
 
-  /** `replacements` maps texts of the guide to their replacements. */
+  /** `replacements` maps strings in the guide to their replacements. */
   constructor(name: string, replacements: Readonly<Record<string, string>>) {
     this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
     this.#replacements = replacements;

@@ -1,4 +1,4 @@
-// Hand-offs over HTTP: request, claim, complete, and the live view of the person in control.
+// Requests, claims and reads hand-offs over HTTP, and renews, completes or cancels them with the lease token.
 import assert from 'node:assert/strict';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { HttpResult } from './http.ts';

@@ -23,7 +23,7 @@ const SCHEMAS = [
 const FETCHED_WITHIN_MS = 300_000;
 
 /**
- * A script that prints the errors that the schemas report for each object, by kind and name. An empty text means no
+ * A script that prints the errors that the schemas report for each object, by kind and name. An empty string means no
  * error.
  */
 const VALIDATE_SCRIPT = `

@@ -15,7 +15,7 @@ export function makeRelease(folder: string): string {
   return runCommand(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--to', folder]).trim();
 }
 
-/** Creates a folder that is removed at the end. */
+/** Creates a folder that is removed at the end of the test or test file. */
 export function createTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-release-'));
   // If the folder is used as a data folder, its browsers run as other users, who need access to it.

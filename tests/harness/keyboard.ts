@@ -42,10 +42,10 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
 
 /**
  * Checks the focused element at each key-up of Tab, and when the window loses the focus to a frame, which then receives
- * the keys. The walk ends when it reaches its first element again, because the first Tab need not be at the top of the
- * page. After its last element, a page may have no focus for several presses, until the browser returns the focus. The
- * walk also ends if the focus does not return. A frame or a video counts as one stop, regardless of how many of its
- * elements get the focus.
+ * the keys. The first Tab does not always focus the element at the top of the page, so the walk ends when it reaches
+ * its first element again. After its last element, a page may have no focus for several presses, until the browser
+ * returns the focus. The walk also ends if the focus does not return. A frame or a video counts as one stop, regardless
+ * of how many of its elements get the focus.
  */
 const BEGIN_SCRIPT = `(() => {
   document.activeElement?.blur?.();

@@ -4,8 +4,8 @@ import { killIfRunning } from './kill-if-there.ts';
 import { installIdOf } from './leftovers.ts';
 
 /**
- * Kills the box of a session. The session must be from a cold start, because a box that was started warm is not named
- * after its session. Throws if no box has this name.
+ * Kills the box of a session. The session must not have claimed a warm browser, because the box of a warm browser is
+ * not named after the session. Throws if no box has this name.
  */
 export function killBox(dataDir: string, session: string): void {
   const marker = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;

@@ -53,7 +53,9 @@ export class KnownDifferences {
     return difference !== undefined;
   }
 
-  /** Returns the lines that describe no difference, because `other` has found every value that was found here. */
+  /**
+   * Returns the lines that are unnecessary: every value to which such a line applied here was also found in `other`.
+   */
   unnecessaryLines(other: KnownDifferences): readonly string[] {
     const unseenDifferences = this.#differences.filter(one =>
       [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)),

@@ -22,7 +22,7 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
-  // The texts are truncated only here, because the name of the session may be at their end.
+  // The lines are truncated only after the filter, because the id of a session may be at the end of a line.
   return leftovers.filter(one => !isSpared(one)).map(one => one.slice(0, TEXT_CHARACTERS_MAX));
 }
 
@@ -43,8 +43,8 @@ function markOf(pid: number, mark: string, command: string): string | undefined 
 }
 
 /**
- * Returns a function that finds a mount of this folder in a process. Mounts are read once per namespace, because the
- * lists are long and hundreds of processes share a namespace.
+ * Returns a function that finds a mount below this folder in the mount namespace of a process. Mounts are read once per
+ * namespace, because the lists are long and hundreds of processes share a namespace.
  */
 function createMountFinder(folder: string): (pid: number) => string | undefined {
   const mountOfNamespace = new Map<string, string | undefined>();

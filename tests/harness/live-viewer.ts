@@ -24,8 +24,8 @@ export class LiveViewer {
   }
 
   /**
-   * Connects to `url`, a debuggerUrl. `holder` is the id of an earlier connection. Rejects with the status of a
-   * refusal.
+   * Connects to `url`, a debuggerUrl. `holder` is the id of an earlier connection. If the connection is refused,
+   * rejects with an error that names the status.
    */
   static async open(url: string, holder?: string): Promise<LiveViewer> {
     const address = new URL(url);

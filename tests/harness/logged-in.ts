@@ -85,7 +85,7 @@ const FIND_MARKS_SCRIPT = `async () => {
   };
 }`;
 
-/** Stores the mark everywhere. A service worker is used only if the page may have one. */
+/** Stores the mark in every kind of storage. A service worker is used only if the page is allowed to have one. */
 export async function leaveMarks(page: Page, site: string, mark: string): Promise<void> {
   await page.goto(`${site}/login?mark=${mark}`);
   await page.evaluate(`(${LEAVE_MARKS_SCRIPT})(${JSON.stringify(mark)})`);

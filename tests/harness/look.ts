@@ -97,8 +97,8 @@ const LOOK_WORKER = `
   onconnect = onmessage = ({ ports: [port] }) => port.postMessage(languages);`;
 
 /**
- * The pages, and their results by the query of the URL: the reported values and the request headers that the server
- * received.
+ * Returns the pages, and a function that returns the results for the query of a page's URL: the reported values and the
+ * request headers that the server received.
  */
 export function createLookPages(): {
   pages: Readonly<Record<string, Page>>;

@@ -9,7 +9,7 @@ import type { TestServer } from './server.ts';
 
 export interface SentInvitation {
   readonly id: string;
-  /** The secret in the link. */
+  /** The secret in the invitation link. */
   readonly secret: string;
 }
 

@@ -15,7 +15,7 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
-/** Starts nginx. Each text that is replaced must be in the example. */
+/** Starts nginx. The example must contain every string that is replaced. */
 export async function startNginx(
   port: number,
   { cert, key }: Certificate,

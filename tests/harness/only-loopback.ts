@@ -31,7 +31,9 @@ Object.assign(net.Socket.prototype, {
   },
 });
 
-/** Returns the host in the arguments of `connect`, which are (options), (port, host), or all of these in one array. */
+/**
+ * Returns the host in the arguments of `connect`: (options), (port, host), or one array that contains either of these.
+ */
 function hostIn(args: readonly unknown[]): string | undefined {
   const [first, second] = Array.isArray(args[0]) ? args[0] : args;
   const { host }: { host?: unknown } = typeof first === 'object' ? Object(first) : { host: second };

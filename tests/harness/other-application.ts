@@ -1,7 +1,10 @@
 // A second application on the same installation, and its agent key.
 import type { TestServer } from './server.ts';
 
-/** Creates an application, and returns an agent key of it. `fields` are further fields of the request for the key. */
+/**
+ * Creates an application, and returns an agent key for it. `fields` are additional fields of the request that issues
+ * the key.
+ */
 export async function createOtherApplicationKey(server: TestServer, fields: object = {}): Promise<string> {
   const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID()}`;

@@ -11,7 +11,7 @@ export interface Pages {
   readonly port: number;
   /** `http://127.0.0.1:PORT`, without a trailing slash. */
   readonly url: string;
-  /** The same pages under the names a.test and b.test. */
+  /** Like `url`, but with the host name a.test or b.test. */
   readonly a: string;
   readonly b: string;
   /** Settings of a server whose sessions may reach these pages. */

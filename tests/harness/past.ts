@@ -35,8 +35,8 @@ const COUNTS = `n, n, n / 9,
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
 
 /**
- * Inserts ended sessions that started one minute apart, the last one a minute ago. Every ninth session failed. Their
- * last pages are on a hundred sites in turn.
+ * Inserts ended sessions that started one minute apart, the last one a minute ago. Every ninth session failed. The last
+ * pages of the sessions cycle through a hundred sites.
  */
 export async function insertSessions(server: TestServer, count: number): Promise<void> {
   await queryRows(server, INSERT_SESSIONS, [server.applicationId, server.now(), count]);

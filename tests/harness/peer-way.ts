@@ -10,7 +10,10 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type Authority, makeAuthority, type SignedCertificate } from './authority.ts';
 import { claimFreePort } from './free-port.ts';
 
-/** The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
+/**
+ * The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between it and
+ * the other hosts.
+ */
 const ADDRESS = '127.0.0.2';
 const RECORDED_BYTES_MAX = 4 * 1024 ** 2;
 

@@ -1,4 +1,4 @@
-// A person who uses no browser. Sends requests as pages of the console do, with the cookie and the origin.
+// A person without a browser. Sends requests as pages of the console do, with the cookie and the origin.
 import assert from 'node:assert/strict';
 import type { SignInResult } from '../../contract/sign-in.ts';
 import type { HttpResult } from './http.ts';

@@ -12,7 +12,7 @@ export interface PlaybackResult {
   readonly errors: readonly string[];
   readonly hasEnded: boolean;
   readonly seconds: number;
-  /** The colors after a seek to the green part. */
+  /** The color that the player shows after a seek to the green part. */
   readonly colourAt: { readonly green: readonly number[] };
 }
 

@@ -1,4 +1,4 @@
-// A data folder in the state before a server has created its identity: PostgreSQL's files with our tables, and the
+// A data folder in which no server has created an identity yet. It contains PostgreSQL's files with our tables, and the
 // record of the isolation probe. It is created once for each state of the store's code, kept in .berth, and copied for
 // each server of a test, because creating it takes half a second of CPU time and the probe starts a Chromium.
 import { spawnSync } from 'node:child_process';
@@ -23,8 +23,8 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 }
 
 /**
- * Copies the probe results of a server that is ready into the prepared folder. They are valid until the next boot of
- * the machine.
+ * Once a server is ready, copies its probe results into the prepared folder. The results are valid until the next boot
+ * of the machine.
  */
 export function keepProbeResults(dataDir: string): void {
   for (const name of PROBE_FILES) copyIfChanged(join(dataDir, name), join(preparedFolder(), name));

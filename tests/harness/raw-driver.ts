@@ -1,5 +1,5 @@
 // The raw CDP driver for the comparison of clients (client-cells.ts). It enables the CDP domains that stock clients
-// enable, and records the events of each target. Values that identify this run, times and durations are left out.
+// enable, and records the events of each target. Times, durations and values that identify this run are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,

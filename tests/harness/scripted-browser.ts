@@ -49,7 +49,7 @@ export class ScriptedBrowser {
     this.#input.on('data', chunk => this.#receive(String(chunk)));
   }
 
-  /** Sends an event on a channel, or on the root of the pipe. */
+  /** Sends an event on a channel, or without a channel if `sessionId` is undefined. */
   sendEvent(method: string, params: object, sessionId: string | undefined): void {
     this.#send({ method, params, sessionId });
   }

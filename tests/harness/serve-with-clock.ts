@@ -1,6 +1,6 @@
-// The server as a child process of a test, with a clock that the test advances through the IPC channel: the test sends
-// milliseconds, which are sent back once the clock has advanced. `--ahead MS` sets the initial offset of the clock, so
-// that a restarted server continues with the time of the previous one.
+// The server as a child process of a test, with a clock that the test advances through the IPC channel. The test sends
+// a number of milliseconds, and the server sends it back once the clock has advanced. `--ahead MS` sets the initial
+// offset of the clock, so that a restarted server continues with the time of the previous one.
 import { parseArgs } from 'node:util';
 import { serve } from '../../server/main.ts';
 import { TestClock } from './test-clock.ts';

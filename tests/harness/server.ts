@@ -60,7 +60,7 @@ export interface ServerOptions {
   readonly isMeasured?: boolean;
   /**
    * For a server in a network namespace: the command prefix that runs commands there, and the addresses at which the
-   * test reaches its listeners.
+   * test reaches the server's listeners.
    */
   readonly namespaceAccess?: {
     readonly command: readonly string[];
@@ -73,18 +73,17 @@ export interface ApiOptions {
   /** Objects are sent as JSON, strings and buffers unchanged. */
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
-  /** Another key, or `null` to send no key. */
+  /** The key to send instead of the server's first key. `null` sends no key. */
   readonly key?: string | null;
 }
 
-/** The result of a command. */
 export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A session as returned by create to a key that may connect. */
+/** A session as the create operation returns it to a key that may connect. */
 export type CreatedSession = Session & { readonly connectUrl: string; readonly signingKey: string };
 
 /** Starts a server. At the end of the test or test file, stops it and fails if anything is left. */
@@ -143,7 +142,7 @@ export class TestServer {
     this.#key = options.key;
   }
 
-  /** The first key, which was printed at the first start. */
+  /** The first key, which the server printed at its first start or the test passed in the options. */
   get key(): string {
     if (this.#key === undefined)
       throw new Error('this server has not printed a key; start it first, or pass a key in the options');
@@ -340,8 +339,8 @@ export class TestServer {
   }
 
   /**
-   * Like `berth`, for commands on the data folder in a test that is not about the command. The command runs in the
-   * process of the test, which saves the start of another process.
+   * Runs a command on the data folder, for tests that are not about the command itself. If possible, the command runs
+   * in the process of the test, which avoids the start of another process. Otherwise it runs like `berth`.
    */
   operate(...args: string[]): Promise<CommandResult> {
     const { user, installedRelease, namespaceAccess } = this.#options;

@@ -63,7 +63,9 @@ export async function openStatementCounter(url: string): Promise<StatementCounte
 function createReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
   let unreadBytes = Buffer.alloc(0);
   let hasStarted = false;
-  /** The texts of statements by name. A prepared statement is parsed once and then bound each time. */
+  /**
+   * The SQL text of each prepared statement, by name. A statement is parsed once, and then bound for each execution.
+   */
   const preparedStatements = new Map<string, string>();
   return chunk => {
     unreadBytes = Buffer.concat([unreadBytes, chunk]);
@@ -77,8 +79,8 @@ function createReader(onStatement: (text: string) => void): (chunk: Buffer) => v
       const content = unreadBytes.subarray(HEADER_BYTES, bytes).toString('latin1');
       unreadBytes = unreadBytes.subarray(bytes);
       hasStarted = true;
-      // A query contains its text. A parse message contains the name of the statement and then its text. A bind message
-      // contains a portal and then the name of the statement.
+      // A query message contains the SQL text. A parse message contains the name of the statement and then its SQL
+      // text. A bind message contains the name of a portal and then that of the statement.
       const [first = '', second = ''] = content.split('\0', 2);
       if (type === QUERY_TYPE) onStatement(first);
       if (type === PARSE_TYPE) preparedStatements.set(first, second);

@@ -1,4 +1,4 @@
-// A service on loopback that operations call. It counts requests and answers as a test defines. With `settings`, a
+// A service on loopback that operations call. It records requests and answers as a test defines. With `settings`, a
 // server under test can reach it.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -19,7 +19,7 @@ export interface Upstream {
   readonly host: string;
   readonly url: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Returns the requests so far, oldest first. With `path`, only requests whose path begins with this text. */
+  /** Returns the requests so far, oldest first. With `path`, only requests whose path begins with `path`. */
   receivedRequests(path?: string): readonly ReceivedRequest[];
   /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
   respondTo(path: string, handler: UpstreamHandler): void;

@@ -1,5 +1,5 @@
-// The complete files in the download folder of a session. For a moment an empty file with the final name exists beside
-// the partial file, which is then renamed over the empty one.
+// The complete files in the download folder of a session. When a download completes, an empty file with the final name
+// exists for a moment beside the partial file, which is then renamed over the empty one.
 import { existsSync, readdirSync } from 'node:fs';
 
 const PARTIAL_SUFFIX = '.crdownload';

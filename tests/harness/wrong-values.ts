@@ -1,6 +1,6 @@
-// Values that a JSON schema of the contract refuses: for each field, a value of a wrong type, out of range, too long,
-// in a wrong format, null and missing, and one unknown field. Every value is checked against the schema, so that no
-// value is valid by accident.
+// Values that a JSON schema of the contract refuses. In each value, one field has a wrong type, is out of range, is too
+// long, has a wrong format, is null, is missing or is unknown. All values except those with an unknown field are
+// checked against the schema, so that none of them is valid by accident.
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 
@@ -37,7 +37,7 @@ const UUID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const TIME = '2031-01-01T00:00:00.000Z';
 const EXTRA_FIELD = 'noSuchField';
 
-/** All invalid variants of a value of the schema, including nested fields. */
+/** Returns the invalid variants of a value of the schema: one for each kind of error in each field, at any depth. */
 export function invalidValues(schema: TSchema): InvalidValue[] {
   const shape = schema as Shape; // a TypeBox schema is a JSON Schema object
   return [...invalidValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));

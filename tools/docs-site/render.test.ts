@@ -7,7 +7,7 @@ import { render } from './render.ts';
 const SCRIPT = '<script>alert(1)</script>';
 const IMAGE = '<img/src=x/onerror=alert(1)>';
 
-/** A document with hostile markup in every place where an author can write text. */
+/** A document with hostile markup in every position where an author can write text. */
 const HOSTILE_DOCUMENT = [
   `# Title ${SCRIPT} ${IMAGE}`,
   `## Section ${SCRIPT} "><b id=x>`,

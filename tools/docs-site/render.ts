@@ -14,7 +14,7 @@ export interface RenderedPage {
   readonly title: string;
   readonly html: string;
   readonly headings: readonly Heading[];
-  /** The texts for the search index, by heading. */
+  /** The blocks of text for the search index, each with the heading above it. */
   readonly texts: ReadonlyArray<{ readonly heading: Heading | undefined; readonly text: string }>;
 }
 

@@ -53,7 +53,7 @@ export class Programs {
     return child;
   }
 
-  /** Sends SIGINT: a host then ends its sessions, and PostgreSQL does a fast shutdown. */
+  /** Sends SIGINT. A host then ends its sessions, and PostgreSQL performs a fast shutdown. */
   async end(child: ChildProcess): Promise<void> {
     const at = this.#runningProcesses.indexOf(child);
     if (at < 0) return;

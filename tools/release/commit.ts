@@ -1,5 +1,5 @@
-// The commit that a release is made from, and its time, which is set as the time of all files of the release, so that
-// two runs produce identical bytes.
+// The commit from which a release is made, and its time. All files of the release get this time, so that two runs
+// produce identical bytes.
 import { spawnSync } from 'node:child_process';
 
 export interface Commit {

@@ -2,7 +2,7 @@
 // spaces, so that lines and columns of a stack trace are those of the source.
 import { stripTypeScriptTypes } from 'node:module';
 
-/** The relative path of a file, as named by imports and by the URLs of worker threads. */
+/** Matches the relative path of a source file, as it appears in imports and in the URLs of worker threads. */
 const RELATIVE_IMPORT = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
 
 export const compileSource = (source: string): string =>

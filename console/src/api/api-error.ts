@@ -1,7 +1,7 @@
 // Errors of the API.
 import type { ErrorBody } from '../../../contract/common.ts';
 
-/** The error in a response. `message` is the message of the API, which says what to do. */
+/** The error in a response. `message` is the API's message, which tells the user what to do. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

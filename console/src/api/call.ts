@@ -1,5 +1,5 @@
 // Calls the API by operation name, with the types of the contract. The operation determines the credential. Errors are
-// thrown as ApiError, with the message of the API.
+// thrown as ApiError, with the API's message.
 import type { Static, TSchema } from 'typebox';
 import type { OPERATIONS, OperationId, OperationInput } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';
@@ -52,8 +52,8 @@ export async function callWithHeaders<Id extends OperationId>(id: Id, input: Inp
 }
 
 /**
- * The raw response, for streams and files. Throws on error statuses. If the service requires a recent proof of
- * identity, asks for it and sends the request again.
+ * Returns the raw response, for streams and files. Throws an error if the status is an error. If the service requires a
+ * recent proof of identity, asks for the proof and sends the request again.
  */
 export async function sendRequest<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await sendOnce(id, input);
@@ -101,7 +101,7 @@ async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promi
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    // An abort, and an error of the API while getting the credential, are thrown unchanged.
+    // Aborts are rethrown unchanged. So are API errors that occurred while the credential was being obtained.
     if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(
       0,

@@ -1,7 +1,7 @@
-// Who is signed in: a person, whose cookie the browser stores and sends, or the owner of a personal access token. The
-// token is in sessionStorage, so that it survives a reload but not the closing of the tab. Browser operations require
-// an agent key: one per application is issued for an hour, stored beside the token, renewed before it expires, and
-// revoked on sign-out.
+// Knows who is signed in: a person, whose cookie the browser stores and sends, or a user with a personal access token.
+// The token is in sessionStorage, so that it survives a reload but not the closing of the tab. Browser operations
+// require an agent key. The console issues one per application for an hour, stores it beside the token, renews it
+// before it expires, and revokes it on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 import { tabStore } from './storage.ts';
@@ -123,8 +123,8 @@ export function signOut(reason?: string): void {
 }
 
 /**
- * Ends the session after the keys have been revoked, because revoking them requires the cookie of the session. If the
- * user leaves the page earlier, ends the session then.
+ * Ends the human session after the keys have been revoked, because revoking them requires its cookie. If the user
+ * leaves the page before that, ends the human session then.
  */
 function endSessionAfter(keyRevocations: Promise<unknown>): void {
   let isSent = false;
@@ -132,7 +132,7 @@ function endSessionAfter(keyRevocations: Promise<unknown>): void {
     if (isSent) return;
     isSent = true;
     removeEventListener('pagehide', send);
-    if (isPerson()) return; // The user has signed in again, so the cookie belongs to the new session.
+    if (isPerson()) return; // The user has signed in again, so the cookie belongs to the new human session.
     void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
   };
   addEventListener('pagehide', send);

@@ -12,7 +12,7 @@ export type StreamState = 'connecting' | 'live' | 'broken' | 'refused' | 'over';
 
 export interface ListenOptions {
   readonly app: string;
-  /** Only events of this session, from the first one. */
+  /** If present, only the events of this session are read, starting with its first event. */
   readonly sessionId?: string;
   readonly onEvents: (events: readonly SessionEvent[]) => void;
   readonly onState: (state: StreamState) => void;

@@ -1,4 +1,4 @@
-// The address of a session's live view, if the service has one.
+// Reads the address of a session's live view, if the service offers live views.
 import type { ErrorBody } from '../../../contract/common.ts';
 import { ApiError } from './api-error.ts';
 import { urlOf } from './call.ts';

@@ -4,7 +4,10 @@ import type { PasskeyChallenge } from '../../../contract/sign-in.ts';
 
 const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/;
 
-/** Browsers offer passkeys to pages with a host name, over https or on localhost. */
+/**
+ * Browsers offer passkeys only to pages that have a host name instead of an IP address and are loaded over https or
+ * from localhost.
+ */
 export const hasPasskeys = (): boolean =>
   isSecureContext && 'PublicKeyCredential' in globalThis && !IP_ADDRESS.test(location.hostname);
 

@@ -266,7 +266,7 @@ export const checkoutsQuery = (app: string) =>
     refetchInterval: CHECKOUTS_EVERY_MS,
   });
 
-/** The keys that receipts are verified with: fetched for each verification. */
+/** The keys with which receipts are verified. They are fetched for each verification. */
 export const signingKeysQuery = queryOptions({
   queryKey: ['signing-keys'],
   queryFn: ({ signal }) => call('readSigningKeys', { signal }),
@@ -367,8 +367,8 @@ export const sessionSearchQuery = (app: string, searchWords: string) =>
 
 const PICTURE_EVERY_MS = 10_000;
 /**
- * The maximum number of reads of the last picture of a session, which is stored soon after the end of the session, or
- * never.
+ * The maximum number of requests for the last picture of a session. That picture is stored soon after the session ends,
+ * or never.
  */
 const LAST_PICTURE_READS_MAX = 10;
 const LAST_PICTURE_EVERY_MS = 2_000;

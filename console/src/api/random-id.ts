@@ -1,4 +1,4 @@
-/** A random UUID. `crypto.randomUUID` does not exist on pages over plain HTTP from another host. */
+/** Creates a random UUID. `crypto.randomUUID` does not exist on pages that another machine serves over plain HTTP. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const uuidBytes = bytes.map((byte, index) =>

@@ -1,4 +1,4 @@
-// Saves parts of a session's log, and receipts, as files.
+// Saves session logs and receipts as files.
 import type { SessionLog } from '../../../contract/logs.ts';
 import { callWithHeaders, sendRequest } from './call.ts';
 

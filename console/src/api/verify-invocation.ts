@@ -75,7 +75,7 @@ const comparedFacts = (
   ['end', berth.endedAt, invocation.endedAt],
   ['input digest', berth.inputDigest, invocation.inputDigest],
   ['output digest', berth.outputDigest, invocation.outputDigest],
-  // If the amount is still held according to the receipt, nothing has been captured.
+  // A receipt without a captured amount was issued while the amount was still held. There is then nothing to compare.
   ['cost', berth.cost.captured ?? 0, berth.cost.captured === undefined ? 0 : invocation.cost.captured],
 ];
 

@@ -28,7 +28,7 @@ const membersOf = (value: unknown): Members | undefined =>
 const textEntry = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
   value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string });
 
-/** Returns the same text for values that differ only in the order of their members. */
+/** Converts a value to JSON. Values that differ only in the order of their members give the same string. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     membersOf(part) && !Array.isArray(part)

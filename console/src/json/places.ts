@@ -1,4 +1,5 @@
-// Finds the positions of the values in a JSON text, so that an error can be shown at its place. Has no side effects.
+// Finds the positions of the values in a JSON string, so that an error can be shown at the position where it occurred.
+// Has no side effects.
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -35,7 +36,10 @@ export function parseJson(text: string): ParsedJson | ParseFailure {
   return { value: JSON.parse(text), places: scanner.offsets };
 }
 
-/** The offset of the value at the path. If there is no such value, the offset of the nearest value that encloses it. */
+/**
+ * Returns the offset of the value at the path. If there is no such value, returns the offset of the nearest value that
+ * encloses the path.
+ */
 export function offsetOf({ places }: ParsedJson, path: readonly string[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const offset = places.get(path.slice(0, length).join('.'));

@@ -56,13 +56,13 @@ const pageMarks = (logs: readonly SessionLog[]): Mark[] =>
     return url === undefined ? [] : [{ key: String(at), atMs: entry.timestamp ?? 0, words: url, isBad: false }];
   });
 
-/** The address that a page navigated to. */
+/** Returns the address if the entry is a navigation of a page's main frame. */
 function openedUrl({ method, request }: SessionLog): string | undefined {
   const { url, parentId } = asObject(request?.params.frame);
   return method === 'Page.frameNavigated' && parentId === undefined ? asText(url) : undefined;
 }
 
-/** Host and path of the last address of each page, by its number. */
+/** Returns the host and path of the last address of each page, by page number. */
 export function pageNames(logs: readonly SessionLog[]): ReadonlyMap<number, string> {
   const names = new Map<number, string>();
   for (const entry of logs) {

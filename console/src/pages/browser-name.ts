@@ -1,6 +1,9 @@
 // A name by which people can recognize their own browsers.
 
-/** Specific names come first: Edge and Opera also name Chrome, Chrome also names Safari, and Android also names Linux. */
+/**
+ * More specific names come first. The user agents of Edge and Opera also contain `Chrome`, that of Chrome also contains
+ * `Safari`, and that of Android also contains `Linux`.
+ */
 const BROWSERS = { Firefox: 'Firefox', Edg: 'Edge', OPR: 'Opera', Chrome: 'Chrome', Safari: 'Safari' };
 const SYSTEMS = {
   Windows: 'Windows',

@@ -20,7 +20,7 @@ export function BuiltInOperation({
   readonly app: string;
   readonly operation: ConfiguredOperation;
   readonly mayWrite: boolean;
-  /** Whether the person may raise the price and require a weaker approval. */
+  /** Whether the person may raise the price and weaken the required approval. */
   readonly mayRelax: boolean;
 }) {
   const client = useQueryClient();

@@ -34,7 +34,7 @@ export function CreditUse({
 }: {
   readonly app: string;
   readonly view: CreditView;
-  /** Whether the installation charges for use. If it does not, browser time is shown instead. */
+  /** Whether the installation charges for use. If it does not, browser time is shown instead of credit. */
   readonly isCharged: boolean;
 }) {
   const { by = 'day', period = 'week' } = view;

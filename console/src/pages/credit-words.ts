@@ -69,7 +69,7 @@ export const entryQueryOf = ({ type, since }: CreditView, nowMs: number) => ({
   ...(since ? { after: earliestTimeOf(since, nowMs) } : {}),
 });
 
-/** For example, `€45.00`. Amounts are in the smallest unit of the currency. */
+/** Formats an amount of money, for example as `€45.00`. `amount` is in the smallest unit of the currency. */
 export function moneyWords({ amount, currency }: { readonly amount: number; readonly currency: string }): string {
   const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));

@@ -4,7 +4,7 @@ import { randomId } from '../api/random-id.ts';
 import { Button } from '../ui/button.tsx';
 import { CheckField, TextField } from '../ui/form.tsx';
 
-/** The operation whose grant names the credentials that may be typed in a call. */
+/** The operation whose grants also name the credentials that a call may type. */
 const STEPS_OPERATION_ID = 'browser.steps';
 
 /** A grant that is edited in the form. All values except `readsOnly` are strings. */

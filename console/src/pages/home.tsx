@@ -1,4 +1,5 @@
-// Redirects to the overview of the last used application, or else of the first one.
+// Redirects to the overview of the most recently used application. If there is none, redirects to the overview of the
+// first application.
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { applicationsQuery } from '../api/queries.ts';

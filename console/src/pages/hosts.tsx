@@ -1,5 +1,5 @@
-// The hosts of the fleet: the state of each, what is running on it, and whether it receives new sessions. For the
-// operator.
+// The page for the operator about the hosts of the fleet: the state of each host, what is running on it, and whether it
+// receives new sessions.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';

@@ -1,4 +1,4 @@
-// The history of the inbox: two lists that are read one list page at a time, merged into one.
+// The history of the inbox. It merges two lists, each of which is read one list page at a time.
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 

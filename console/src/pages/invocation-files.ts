@@ -6,7 +6,9 @@ export interface LinkedFile {
   readonly size: number;
 }
 
-/** Returns the files. An output may be any JSON; members that are not files of this service are left out. */
+/**
+ * Returns the files in an output, which may be any JSON value. Members that are not files of this service are left out.
+ */
 export function filesIn(output: unknown): readonly LinkedFile[] {
   const { artifact, artifacts, downloads } = Object(output);
   const candidates: readonly unknown[] = [artifact, artifacts ?? [], downloads ?? []].flat();

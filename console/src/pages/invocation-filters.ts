@@ -1,4 +1,4 @@
-// Filters of the list of invocations: as written in the address of the page, and as accepted by the API.
+// Reads the filters of the list of invocations from the address of the page, and converts them to a query for the API.
 import type { ApplicationInvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
 import { earliestTimeOf, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 

@@ -1,4 +1,5 @@
-// The status, credit and duration of an invocation, as the list and the page of one invocation show them.
+// Formats the status, credit and duration of an invocation for the list of invocations and for the page of one
+// invocation.
 import type { Invocation } from '../../../contract/invocations.ts';
 import { STATUS_WORDS } from './invocation-filters.ts';
 

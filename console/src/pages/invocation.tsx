@@ -17,7 +17,7 @@ import { InvocationSteps } from './invocation-steps.tsx';
 import { creditWords, InvocationState } from './invocation-words.tsx';
 import { Receipt } from './receipt.tsx';
 
-/** A longer text is cut off on the page. The copy button copies all of it. */
+/** The maximum number of characters shown. The rest is cut off on the page, but the copy button copies everything. */
 const SHOWN_CHARACTERS_MAX = 6_000;
 const LINK = 'text-accent underline underline-offset-2';
 

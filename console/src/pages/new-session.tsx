@@ -1,4 +1,4 @@
-// The form for a new session, with the request as code.
+// The form for a new session. It also shows the create request as code.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';

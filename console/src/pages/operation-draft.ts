@@ -87,7 +87,7 @@ function bindingFields(binding: HttpBinding | BrowserBinding): Partial<Operation
 export const formatJson = (value: unknown): string => JSON.stringify(value, undefined, 2);
 const formatRest = (rest: object): string => (Object.keys(rest).length > 0 ? formatJson(rest) : '');
 
-/** A problem in the form, and its field. Without `field`, the problem belongs to no single field. */
+/** A problem in the form. `field` is absent if the problem does not belong to a single field. */
 export interface Problem extends PlacedProblem {
   readonly field?: DraftField;
 }
@@ -101,7 +101,7 @@ export class DraftError extends Error {
   }
 }
 
-/** @throws DraftError with the place of each error if a field that must contain JSON does not. */
+/** @throws DraftError if a field that must contain JSON does not. The error names the position of each problem. */
 export function requestOf(draft: OperationDraft): ConfigureOperation {
   const reader = new Reader(draft);
   const { kind, title, description, effect, approval, acknowledged, seconds, price } = draft;
@@ -181,7 +181,7 @@ class Reader {
   }
 }
 
-/** Assigns issues of the API to the fields that they are about. */
+/** Assigns the issues that the API reported to the fields that they refer to. */
 export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): readonly Problem[] =>
   issues.map(({ path, message }) => {
     const { field, pathInField: rest } = fieldPathOf(partsOf(path), draft.kind);

@@ -58,7 +58,7 @@ export function OperationEditor({
   }, [problems]);
   const change = (changes: Partial<OperationDraft>): void => {
     setDraft({ ...draft, ...changes });
-    // Problems of changed fields are removed: the API has not checked the new text.
+    // The problems of changed fields are removed, because the API has not checked the new contents.
     const remainingProblems = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
     if (remainingProblems.length < problems.length) setProblems(remainingProblems);
   };

@@ -20,7 +20,7 @@ export interface FieldsProps {
   readonly isLocked: boolean;
 }
 
-/** Returns the props of a text field, select or JSON field, by its name in the draft. */
+/** Returns functions that create the props of a text field, select or JSON field from its name in the draft. */
 function fieldPropsOf({ draft, change, problems, isLocked }: FieldsProps) {
   const problemsOf = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
   const problem = (field: DraftField): string | undefined =>

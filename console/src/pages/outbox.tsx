@@ -1,5 +1,5 @@
-// The outbox for the operator: e-mails that the service wrote, with the contents that people need if there is no mail
-// server to send them.
+// The outbox for the operator: the e-mails that the service wrote. Shows their contents, because people need the
+// contents if no mail server sends the e-mails.
 import { useQuery } from '@tanstack/react-query';
 import type { Mail } from '../../../contract/mails.ts';
 import { isPerson } from '../api/credentials.ts';

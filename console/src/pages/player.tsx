@@ -102,9 +102,9 @@ export function Player({
 }
 
 /**
- * Returns the requested moment in seconds until the player has shown that moment and played past it; then returns
- * undefined. Makes the player seek to the moment as soon as the player has frames. For a moment after the last frame,
- * the last frame is shown.
+ * Returns the requested moment in seconds. Returns undefined after the player has shown that moment and played past it.
+ * Makes the player seek to the moment as soon as the player has frames. For a moment after the last frame, the last
+ * frame is shown.
  */
 function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
   const lastFramePosition = Math.max(0, element.duration - LAST_FRAME_MARGIN_SECONDS);

@@ -1,4 +1,5 @@
-// The session of the playground, as a few form fields or as the JSON of the create request.
+// The settings for the playground's session, which the user edits as a few form fields or as the JSON of the create
+// request.
 import { useId, useState } from 'react';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import { CheckField, SelectField, TextField } from '../ui/form.tsx';

@@ -1,4 +1,4 @@
-// The playground: a session, a snippet that drives it from this browser, and its live view beside it.
+// The playground: a session, a snippet that drives the session from this browser, and the live view of the session.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';

@@ -160,7 +160,8 @@ function SessionReplay({
     const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
     const moment = { pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) };
     setRequestedMoment(moment);
-    // The player reports the new moment after a render. A key pressed before then must step from the new moment.
+    // The player reports the new moment after a render. If the user presses a key before that, the slider must step
+    // from the new moment.
     setReportedMoment(reported => reported && { ...reported, ...moment });
   };
   const report = ({ startedMs, seconds }: Position): void =>
@@ -203,8 +204,8 @@ function SessionReplay({
 }
 
 /**
- * Returns the current page if it was in front at the time; otherwise the page that was in front; otherwise the last
- * page that was opened before that time.
+ * Returns the current page if it was in front at the given time. If it was not, returns the page that was in front. If
+ * no page was in front, returns the last page that was opened before that time.
  */
 function pageAt(pages: readonly Replay[], currentPage: Replay, ms: number): Replay {
   const startedPages = pages.filter(({ startTimeMs }) => startTimeMs <= ms);

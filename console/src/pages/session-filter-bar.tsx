@@ -1,4 +1,4 @@
-// The filters above the list of sessions. They are part of the address, so that each filtered list has a link.
+// The filters above the list of sessions. They are part of the address, so that a link can lead to a filtered list.
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';

@@ -1,4 +1,4 @@
-// Filters of the list of sessions: as written in the address of the page, and as accepted by the API.
+// Reads the filters of the list of sessions from the address of the page, and converts them to a query for the API.
 import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
 import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 

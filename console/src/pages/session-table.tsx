@@ -19,12 +19,12 @@ import { Ago, ElapsedTime } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 import { ALL_COLUMNS, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
-/** The minimum width of a wide table, as in the container query for the columns. */
+/** The minimum width of a wide table, in pixels. The container queries for the columns use the same value. */
 const WIDE_PX = 620;
 const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
-/** Older sessions are fetched when at most this number of rows follows the last row that is drawn. */
+/** Older sessions are fetched when no more than this number of rows follow the last row that is drawn. */
 const PREFETCH_ROWS = 60;
 
 const GRID = '@min-[620px]:grid @min-[620px]:grid-cols-(--tracks) @min-[620px]:gap-x-4 @min-[620px]:items-center';
@@ -172,8 +172,8 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
 };
 
 /**
- * Shows the title of the session's last page, if the page has one, and below it the id, the site and the metadata,
- * which distinguish the session from others.
+ * Shows the title of the session's last page, or the site if the page has no title. The id, the site and the metadata
+ * below it distinguish the session from others.
  */
 function Identity({ app, session }: CellProps) {
   const { id, lastPage } = session;

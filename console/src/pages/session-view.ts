@@ -4,7 +4,7 @@ export interface SessionView {
   readonly tab?: string;
   /** Number of a recorded page. */
   readonly page?: string;
-  /** Seconds in the replay of the page. */
+  /** The moment in the replay of the page, in seconds. */
   readonly at?: number;
 }
 
@@ -17,10 +17,13 @@ export function readSessionView({ tab, page, at }: Record<string, unknown>): Ses
   };
 }
 
-/** A page number as text. The router parses page numbers in the address as numbers, so they are converted first. */
+/**
+ * The pattern of a page number as a string. The router parses page numbers in the address as numbers, so they are
+ * converted to strings first.
+ */
 const PAGE = /^\d{1,3}$/;
 
-/** Returns the address of the session page that is open, with the replay at this moment. */
+/** Returns a link to the session page that is open, with the replay of the recorded page at this moment. */
 export function linkTo(page: string, seconds: number): string {
   const url = new URL(location.href);
   url.search = new URLSearchParams({ tab: 'replay', page, at: seconds.toFixed(1) }).toString();

@@ -66,5 +66,5 @@ export const CREDENTIAL_TYPES: Readonly<
 export const typeNamed = (name: string): StoredCredentialType =>
   (Object.keys(CREDENTIAL_TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key';
 
-/** Whether a credential of this type is bound to web origins instead of hosts. */
+/** Whether a credential of this type is bound to `origins` instead of `hosts`. */
 export const hasOrigins = (type: StoredCredentialType): boolean => type === 'login';

@@ -88,7 +88,7 @@ export function TokensPage() {
           action="Revoke"
           close={() => setTokenToRevoke(undefined)}
           onConfirm={async () => {
-            // The keys of this tab are revoked first, because the token is needed for that.
+            // The keys of this tab are revoked first, because revoking them requires the token.
             if (tokenToRevoke.id === currentToken?.id) await revokeKeys();
             await call('revokeToken', { params: { id: tokenToRevoke.id } });
             if (tokenToRevoke.id === currentToken?.id) signOut('You revoked the token that you were signed in with.');

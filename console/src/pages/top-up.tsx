@@ -1,5 +1,5 @@
-// Buying credit: the packs that the operator sells, orders that are waiting for payment, and the outcome of earlier
-// orders.
+// Shows what a person needs to buy credit: the packs that the operator sells, the orders that are waiting for payment,
+// and the outcome of earlier orders.
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Checkout, Quote } from '../../../contract/topups.ts';

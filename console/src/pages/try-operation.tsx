@@ -171,7 +171,10 @@ async function callOnce(app: string, operationId: string, input: InvokeOperation
   }
 }
 
-/** An example of the operation, or an input with the members that its schema requires. */
+/**
+ * Returns the first example of the operation. If there is none, returns an input with the members that the schema
+ * requires.
+ */
 function inputFor({ examples: [example], inputSchema }: ConfiguredOperation): unknown {
   if (example) return example.input;
   const { required = [], properties = {} } = Object(inputSchema);

@@ -1,5 +1,5 @@
-// The content to approve, and the decision, for the page of an Action and for the inbox. What is shown is built from
-// the content that the digest covers. The message of the agent is shown separately, as plain text.
+// Shows the content to approve and asks for the decision, on the page of an Action and in the inbox. What is shown is
+// built from the content that the digest covers. The message of the agent is shown separately, as plain text.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';

@@ -1,5 +1,5 @@
-// Sign-in by password, passkey or a code by e-mail, with a second factor if the account has one, or, for the operator,
-// with a personal access token.
+// The sign-in form. A person signs in with a password, a passkey or a code sent by e-mail, and with a second factor if
+// the account has one. The operator can also sign in with a personal access token.
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';

@@ -1,4 +1,4 @@
-// Asks for another proof of identity, the strongest that the account can give.
+// Asks for a fresh proof of identity, as strong as the account can give.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { CurrentAccount } from '../../../contract/sign-in.ts';

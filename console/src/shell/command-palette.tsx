@@ -1,4 +1,4 @@
-// The command palette (Ctrl+K): goes to a page, an application or a session, by name, id or words.
+// The command palette (Ctrl+K). It finds pages, applications and sessions by name, id or words, and opens them.
 import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-// A button that switches between system, light and dark.
+// A button that changes the color theme: system, light or dark.
 import { useState } from 'react';
 import { IconButton } from '../ui/button.tsx';
 import type { IconName } from '../ui/icon.tsx';

@@ -14,7 +14,7 @@ export function ConfirmDialog({
 }: {
   readonly title: string;
   readonly children: ReactNode;
-  /** Text of the button. */
+  /** The text of the button that confirms the operation. */
   readonly action: string;
   readonly onConfirm: () => Promise<unknown>;
   readonly close: () => void;

@@ -18,8 +18,8 @@ export const Dialog = ({
 }) => {
   const content = useRef<HTMLDivElement>(null);
   /**
-   * The first field, or else the first button. The initial focus must not be on the close button, where Enter would
-   * close the dialog.
+   * Finds the first field, or the first button if there is no field. The initial focus must not be on the close button,
+   * where Enter would close the dialog.
    */
   const findFirstControl = (): HTMLElement | null =>
     content.current?.querySelector<HTMLElement>('input:not(:disabled), select, textarea') ??

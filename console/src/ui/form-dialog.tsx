@@ -21,7 +21,7 @@ export function FormDialog({
   children,
 }: {
   readonly title: string;
-  /** Text of the button. */
+  /** The text of the submit button. */
   readonly action: string;
   readonly work: FormWork;
   readonly close: () => void;

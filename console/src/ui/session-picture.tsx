@@ -1,5 +1,5 @@
-// A thumbnail of a session: the newest picture while the session is running, and the last one afterwards. Decorative,
-// so it is hidden from screen readers.
+// A thumbnail of a session: the newest picture while the session is running, and the last picture after it has ended.
+// The thumbnail is decorative, so it is hidden from screen readers.
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';

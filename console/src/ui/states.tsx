@@ -1,4 +1,4 @@
-// Placeholders for content that is loading, is empty or could not be loaded. Errors show the message of the API.
+// Placeholders for content that is loading, is empty or could not be loaded. Errors show the API's message.
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { Button } from './button.tsx';

@@ -49,7 +49,7 @@ export function TimeLeft({ until }: { readonly until: string }) {
   );
 }
 
-/** The duration from one time to another, or until now. */
+/** The duration between `from` and `to`, or until now if `to` is absent. */
 export function ElapsedTime({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
@@ -72,7 +72,7 @@ export function remainingWords(seconds: number): string {
   return `${Math.floor(seconds / DAY_SECONDS)} days left`;
 }
 
-/** Formats as `1:02:03`, `4:05` or `0:07`. */
+/** Formats a duration, for example as `1:02:03`, `4:05` or `0:07`. */
 export function clockDuration(seconds: number): string {
   const wholeSeconds = Math.max(0, Math.floor(seconds));
   const twoDigits = (part: number): string => String(part).padStart(2, '0');
@@ -102,7 +102,10 @@ const CLOCK_FORMAT = new Intl.DateTimeFormat(undefined, {
 /** The time in the time zone of this browser, with the name of the time zone. */
 export const fullTime = (time: string): string => FULL_FORMAT.format(new Date(time));
 
-/** Formats as `2026-11-23 10:51:02 UTC`, for tooltips. Users can compare this form with logs. */
+/**
+ * Formats a time, for example as `2026-11-23 10:51:02 UTC`. Tooltips show it in this form, so that users can compare it
+ * with logs.
+ */
 export const utcTime = (time: string): string => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The exact time, with UTC as a tooltip. */

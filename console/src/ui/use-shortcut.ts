@@ -1,4 +1,5 @@
-// A keyboard shortcut for the whole page. Without Control, it is ignored while the user is typing or a dialog is open.
+// A keyboard shortcut for the whole page. A shortcut without Control or Command is ignored while the user is typing or
+// a dialog is open.
 import { useEffect, useRef } from 'react';
 
 const TEXT_CONTROLS = 'input, textarea, select, [contenteditable]';

@@ -163,7 +163,7 @@ export class AgentActions {
     if (digest !== initialRow.digest) throw digestMismatch(initialRow);
     const existingInvocation = await this.#executedInvocation(initialRow, options);
     if (existingInvocation) return { invocation: existingInvocation, isReplayed: true };
-    // If the invocation was withdrawn, the Action is approved again, so its row is read again.
+    // If the invocation was withdrawn, the state of the Action is `approved` again, so its row is read again.
     const row = initialRow.invocationId ? await this.#get(caller, jobId) : initialRow;
     this.#assertExecutable(row);
     const grantedOperation = await this.#requireGranted(caller, row);
@@ -180,7 +180,7 @@ export class AgentActions {
         : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
         this.#parts.store.atomically(async trx => {
-          // Concurrent executions wait for this lock. They find the invocation of the first execution.
+          // Concurrent executions wait for this lock, and then find the invocation of the first execution.
           const lockedRow = await trx.actions.lock(row.applicationId, row.id);
           if (!lockedRow) throw notFound('Action', jobId);
           if (lockedRow.invocationId) {
@@ -267,8 +267,8 @@ export class AgentActions {
   }
 
   /**
-   * Returns the id of the session that the input names, if that session exists. The row contains this id, because the
-   * input itself is sealed.
+   * Returns the id of the session that the input names, if that session exists. The id is stored in the row, because
+   * the input itself is sealed.
    */
   async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;

@@ -1,5 +1,5 @@
-// The Actions API for members: lists and reads the Actions of an application, and lets a member decide. Makes an
-// Approver from a member.
+// The Actions API for members: lists and reads the Actions of an application, and lets a member decide them. Creates
+// the Approver for a member.
 import type {
   ActionChallenge,
   ActionListQuery,
@@ -22,7 +22,10 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
 import type { Decisions, Sender } from './decisions.ts';
 
-/** The scope that a token needs to read inputs, in addition to the role. An input may contain confidential data. */
+/**
+ * The scope that a token needs to read inputs, in addition to a sufficient role of its account. An input may contain
+ * confidential data.
+ */
 const CONTENT_SCOPE = 'applications:write';
 
 export interface ApplicationActionsParts {
@@ -68,7 +71,10 @@ export class ApplicationActions {
     return this.#viewOf(caller, application, row);
   }
 
-  /** Reads an Action for the approval page, whose address contains the id of the Action, but not the application. */
+  /**
+   * Reads an Action for the approval page, whose address contains the id of the Action, but not that of the
+   * application.
+   */
   async readApproval(caller: HumanCaller, jobId: string): Promise<ApplicationAction> {
     const id = jobId as ActionId; // Checked by isUuid.
     const row = isUuid(jobId) ? await this.#parts.store.actions.forAccount(caller.accountId, id) : undefined;

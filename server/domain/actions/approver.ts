@@ -1,6 +1,6 @@
 // The people who decide Actions, after they have proved who they are: a member, an owner, or an end user of the
 // application. The code that verifies a person creates an Approver, which contains everything that `Decisions` needs to
-// decide an Action for the person.
+// record the person's decision.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { StoredPasskey } from '../../engines/authenticators/passkeys.ts';
@@ -24,7 +24,10 @@ interface VerifiedApprover {
   readonly acr: Acr;
   /** Time at which the person proved their identity. */
   readonly authTime: Date;
-  /** @throws Fault `insufficient_user_authentication` if the proof is too old, or a stronger proof is possible. */
+  /**
+   * @throws Fault `insufficient_user_authentication` if the proof is too old, or if the person can give a stronger
+   * proof.
+   */
   readonly assertSteppedUp: () => void;
   readonly passkeys: ApproverPasskeys;
   /** For the audit log. */

@@ -5,7 +5,7 @@ import type { Acr } from '../../../contract/sign-in.ts';
 import type { PasskeyJwk } from '../../engines/authenticators/public-jwk.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** The signature of a passkey. All members are strings in base64url, as the browser sent them. */
+/** The signature of a passkey. All members are base64url strings, as the browser sent them. */
 export interface ApprovalProof {
   readonly credentialId: string;
   readonly clientDataJSON: string;
@@ -25,7 +25,7 @@ export interface DecisionRecord {
   readonly rpId?: string;
 }
 
-/** Returns the record as JSON. All of its members are strings or objects of strings. */
+/** Returns the record as JSON. Each of its members is a string, or an object that contains only strings. */
 export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
 
 /** Reads an object that was written by `storedDecision`. */
@@ -36,7 +36,7 @@ export function decisionView(storedRecord: JsonObject): Decision {
   return { by, method, acr, authTime, at, ...(message === undefined ? {} : { message }) };
 }
 
-/** The part of a receipt that describes the approval. */
+/** Returns the part of a receipt that describes the approval. It does not contain the message of the approver. */
 export function receiptApproval(storedRecord: JsonObject): JsonObject {
   const { message: _, ...approval } = storedRecord;
   return approval;

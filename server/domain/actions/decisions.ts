@@ -36,7 +36,7 @@ export interface DecisionsParts {
   readonly secret: Secret;
   readonly publicUrl: string;
   readonly isFromSession: IsFromSession;
-  /** Runs the task with this name soon. */
+  /** Makes the clock task with this name run soon. */
   readonly prompt: (task: string) => void;
 }
 

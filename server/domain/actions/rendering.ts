@@ -1,6 +1,6 @@
-// Renders an input for the person who approves: the sentence and the fields of the operation's `display`, or every
-// member of the input. The result is plain text without characters that could change how adjacent text is displayed.
-// Pure.
+// Renders an input for the person who approves the Action: the sentence and the fields of the operation's `display`, or
+// every member of the input. The result is plain text without characters that could change how adjacent text is
+// displayed. Pure.
 import type { ConfigureOperation } from '../../../contract/configured-operations.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { valueAt } from '../configured-operations/json-pointer.ts';
@@ -50,8 +50,8 @@ function memberAt(value: Json | undefined, path: readonly string[]): Json | unde
 }
 
 /**
- * Renders a value as one line. Invisible characters of the value are shown as escapes, because they are part of the
- * content that is approved.
+ * Renders a value as one line. Invisible characters in the value are shown as escape sequences, because they are part
+ * of the content that is approved.
  */
 function valueText(value: Json | undefined): string {
   if (value === undefined) return '(none)';
@@ -67,5 +67,8 @@ function truncate(text: string): string {
   return `${characters.slice(0, VALUE_CHARACTERS_MAX).join('')}… (${characters.length} characters)`;
 }
 
-/** Returns the reason of an agent as one paragraph, without control characters and characters that reorder text. */
+/**
+ * Returns an agent's reason as one paragraph, without control characters and without characters that hide or reorder
+ * text.
+ */
 export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE_CHARACTERS, '').trim();

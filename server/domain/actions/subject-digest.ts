@@ -1,4 +1,4 @@
-// The names of end users in receipts and audit entries: a keyed digest that only this installation can compute.
+// How receipts and audit entries name an end user: by a keyed digest that only this installation can compute.
 import { createHmac } from 'node:crypto';
 import type { EndUser } from '../../../contract/actions.ts';
 import type { ApplicationId } from '../../kit/ids.ts';

@@ -82,8 +82,9 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
   } catch (error) {
     if (isFault(error)) return holdBack(error.code);
     log.error('action.not_executed', { jobId: id, reason: reason(error) });
-    // Without the delay, this Action would be the first one in the next run again, and the Actions after it would never
-    // be executed. An Action whose execution has started is no longer approved, so it is not postponed.
+    // Without the delay, this Action would be the first one in the next run as well, and the Actions after it would
+    // never be executed. An Action whose execution has started is no longer in the state `approved`, so it is not
+    // postponed.
     return holdBack('internal');
   }
 }

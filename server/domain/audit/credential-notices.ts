@@ -1,6 +1,6 @@
-// Records two events of authentication in the audit log: the first use of a token, and the use of an agent key from an
-// address that is not allowed for the key. The use from such an address is recorded at most once a minute for each key,
-// so that repeated requests do not fill the audit log.
+// Records two kinds of authentication events in the audit log: the first use of a token, and the use of an agent key
+// from an address that is not allowed for the key. The use from such an address is recorded at most once a minute for
+// each key, so that repeated requests do not fill the audit log.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';
@@ -9,7 +9,10 @@ import type { RequestSource, TokenProof } from '../identity/caller.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 
 const RECORD_INTERVAL_MS = 60_000;
-/** Maximum number of keys that are remembered for a minute. Refusals of further keys are recorded each time. */
+/**
+ * Maximum number of keys that are remembered for a minute. Beyond this number, the key with the oldest record is
+ * forgotten, so its next refusal is recorded again.
+ */
 const REMEMBERED_KEYS_MAX = 10_000;
 
 export interface CredentialNoticesParts {

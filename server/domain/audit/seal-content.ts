@@ -6,7 +6,7 @@ import { digestOf, sha256 } from '../../kit/canonical-json.ts';
 export const SEAL_TYPE = 'berth-audit-seal+jwt';
 
 export interface SealContent {
-  /** Id of the application, or the nil id for entries that belong to none. */
+  /** Id of the application, or the nil id for entries that belong to no application. */
   readonly chain: string;
   readonly number: number;
   /** Digest of the previous seal. Absent in the first seal of a chain. */

@@ -1,5 +1,5 @@
-// The newest seal of each chain, in a file in the data folder. Because the file is outside the database, it reveals if
-// the newest seals were removed from the database. The file may be older than the database, for example after a
+// The newest seal of each chain, in a file in the data folder. Because the file is outside the database, it reveals
+// whether the newest seals were removed from the database. The file may be older than the database, for example after a
 // restore.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';

@@ -1,5 +1,5 @@
-// Seals the new entries of each chain: a signature over their digests and over the previous seal. If an entry is
-// changed or removed later, the entries no longer match the seal.
+// Seals the new entries of each chain. A seal is a signature over the digests of the entries and over the previous
+// seal. If an entry is changed or removed later, the entries no longer match the seal.
 import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';
@@ -82,8 +82,8 @@ export class Sealer {
 }
 
 /**
- * Returns the entries before the first gap in the numbers. If a gap were sealed, the removal of an entry without a seal
- * could not be detected.
+ * Returns the entries before the first gap in the numbers. If a gap were sealed, the removal of an entry that was not
+ * sealed yet could not be detected.
  */
 function entriesBeforeGap(rows: readonly AuditRow[]): readonly AuditRow[] {
   const startNumber = rows[0]?.number ?? 0;

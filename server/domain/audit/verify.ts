@@ -9,8 +9,8 @@ import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.t
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
 /**
- * Number of days after which entries may be removed. Of the seals that are older, only the newest seal of each chain is
- * kept.
+ * Number of days after which entries may be removed. Of the seals that are older than this, only the newest seal of
+ * each chain is kept.
  */
 const RETENTION_DAYS = 400;
 const DAY_MS = 24 * 3600_000;
@@ -18,7 +18,7 @@ const SEALS_PER_QUERY = 10;
 const ENTRIES_PER_QUERY = 1_000;
 
 export interface AuditProblem {
-  /** Id of the application, or the nil id for entries that belong to none. */
+  /** Id of the application, or the nil id for entries that belong to no application. */
   readonly chain: string;
   readonly what: 'entry' | 'seal';
   readonly number: number;

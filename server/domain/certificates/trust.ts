@@ -27,8 +27,8 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
 });
 
 /**
- * Returns the certificates without duplicates and sorted, so that equal sets give equal policies and warm browsers can
- * be matched.
+ * Returns the certificates sorted and without duplicates. Equal sets then give equal policies, which allows a matching
+ * warm browser to be found.
  */
 async function resolveTrusted(
   rows: Pick<CertificateRows, 'ders'>,

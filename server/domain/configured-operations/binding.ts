@@ -7,8 +7,8 @@ import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
 /**
- * Returns the issues of the binding. `properties` are the members that the input may have, or undefined if the schema
- * does not list them.
+ * Returns the issues found in the binding. `properties` contains the names of the members that the input may have, or
+ * is undefined if the schema does not list them.
  */
 export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
   const { method, body, auth } = binding;
@@ -60,8 +60,8 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
     ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
   ];
-  // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because the service
-  // sets it to the same value in both cases.
+  // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because that setting
+  // and the signature both give it the same value.
   const isSetByService = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&

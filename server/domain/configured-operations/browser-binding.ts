@@ -1,4 +1,4 @@
-// Validates the steps of a `browser` operation, and fills an input into them. Pure.
+// Validates the steps of a `browser` operation, and inserts the values of an input into them. Pure.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import type { BindableStep, BrowserBinding } from '../../../contract/configured-operations.ts';
@@ -16,8 +16,8 @@ const OPTION_CHARACTERS_MAX = 1000;
 const OPTIONS_MAX = 100;
 
 /**
- * Returns the issues of the binding. `properties` are the members that the input may have, or undefined if the schema
- * does not list them.
+ * Returns the issues found in the binding. `properties` contains the names of the members that the input may have, or
+ * is undefined if the schema does not list them.
  */
 export function browserBindingIssues(
   { url, steps }: BrowserBinding,

@@ -151,9 +151,9 @@ function ownCallable(
     : { kind: 'http', ...callableFields, definition: { ...definition, binding } };
 }
 
-/** Reads a definition that definition.ts made. */
+/** Reads a stored definition, which definition.ts created. */
 export const definitionIn = (stored: JsonObject) => stored as unknown as OperationDefinition;
-/** Reads an overlay that definition.ts made. */
+/** Reads a stored overlay, which definition.ts created. */
 export const overlayIn = (stored: JsonObject) => stored as unknown as OverlayDefinition;
 
 /** Returns the operations that the grants allow. */

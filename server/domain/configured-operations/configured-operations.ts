@@ -1,4 +1,5 @@
-// Operations of an application: configure, publish, withdraw, delete. Each change of the content is a new revision.
+// Configures, publishes, withdraws and deletes the operations of an application. Each change of the content creates a
+// new revision.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   type ConfiguredOperation,

@@ -40,7 +40,7 @@ export interface OperationDefinition<Binding = HttpBinding | BrowserBinding>
 export type HttpDefinition = OperationDefinition<HttpBinding>;
 export type BrowserDefinition = OperationDefinition<BrowserBinding>;
 
-/** The kinds of operations that a member can configure. */
+/** The kinds of operations that a member can define. A built-in operation can only be given an overlay. */
 export type OwnKind = 'http' | 'browser';
 
 export const isBrowserBinding = (binding: HttpBinding | BrowserBinding): binding is BrowserBinding =>

@@ -56,7 +56,7 @@ function omitHeaders(headers: Readonly<Record<string, string>>, names: readonly 
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !lowerCaseNames.has(name)));
 }
 
-/** Returns the values at the pointers as text. Absent values are omitted. */
+/** Returns the values at the pointers as strings. Absent values are omitted. */
 const textsAt = (pointers: Readonly<Record<string, string>>, input: JsonObject): Array<[name: string, text: string]> =>
   Object.entries(pointers).flatMap(([name, pointer]) => {
     const text = scalarText(valueAt(input, pointer), pointer);

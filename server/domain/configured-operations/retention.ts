@@ -5,7 +5,10 @@ import type { OperationDefinition } from './definition.ts';
 
 type Retention = OperationDefinition['retention'];
 
-/** How long an output can be read after the end of the call, if only its digest is kept after that time. */
+/**
+ * How long the output of a call can be read after the call has ended, if the operation keeps only the digest of the
+ * output.
+ */
 const UNRETAINED_OUTPUT_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 

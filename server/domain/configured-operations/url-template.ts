@@ -45,7 +45,7 @@ function pathOf(path: string): string | undefined {
 
 export type ExpansionResult = { readonly url: string } | { readonly variable?: string; readonly problem: string };
 
-/** Expands the template. `textOf` returns the value of a variable. `query` contains additional parameters. */
+/** Expands the template. `textOf` returns the value of a variable. `query` contains additional query parameters. */
 export function expand(
   template: string,
   textOf: (name: string) => string | undefined,

@@ -1,5 +1,5 @@
-// Merges two consumers into one, after one person has recently signed in as both. Consumers are never merged because of
-// an e-mail address.
+// Merges two consumers into one, if one person has recently signed in as both. A shared e-mail address is never a
+// reason to merge consumers.
 import { MEMORY_BYTES_MAX, MEMORY_ITEMS_MAX } from '../../../contract/consumer-memory.ts';
 import { CONSUMER_PASSKEYS_MAX, type ConsumerProfile } from '../../../contract/consumers.ts';
 import type { AtomicTables, Store } from '../../engines/store/store.ts';
@@ -41,7 +41,10 @@ export class ConsumerLinker {
     this.#parts = parts;
   }
 
-  /** Merges the consumer of `accessToken` into the calling consumer, who can then sign in either way. */
+  /**
+   * Merges the consumer of `accessToken` into the calling consumer. The sign-ins of both then lead to the calling
+   * consumer.
+   */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealedMemory, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
@@ -62,8 +65,8 @@ export class ConsumerLinker {
   }
 
   /**
-   * Returns the consumer to whom the token belongs. It must be a consumer of this application other than the caller,
-   * who has recently given the strongest proof of identity that they can give.
+   * Returns the consumer to whom the token belongs. The consumer must belong to this application, must not be the
+   * caller, and must have recently given the strongest proof of identity that they can give.
    */
   async #consumerOfToken({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
@@ -97,8 +100,8 @@ interface MemoryMove {
 }
 
 /**
- * Moves the memory items to the other consumer, and seals each item again with the key of that consumer. Fails if both
- * consumers have an item with the same key, so that neither value is lost.
+ * Moves the memory items of `from` to `to`, and seals each item again with the key of `to`. Fails if both consumers
+ * have an item with the same key, so that neither value is lost.
  */
 async function moveMemory(
   { consumerMemory }: Pick<AtomicTables, 'consumerMemory'>,

@@ -33,7 +33,7 @@ export interface ConsumerPasskeysParts {
   readonly clock: Clock;
 }
 
-/** The owner of a challenge: one consumer, or a sign-in, which accepts any passkey of the application. */
+/** What a challenge belongs to: one consumer, or a sign-in, which accepts any passkey of the application. */
 export type ChallengeOwner = { readonly signInId: ConsumerSignInId } | { readonly consumerId: ConsumerId };
 
 export class ConsumerPasskeys {

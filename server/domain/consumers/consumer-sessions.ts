@@ -1,6 +1,6 @@
-// Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens. If a
-// refresh token or a code is sent a second time, the session ends, because one of the two senders must have stolen the
-// token or code (RFC 9700).
+// Consumer sessions: opens them with a code, refreshes them with rotating tokens, and ends them. A consumer session is
+// a family of tokens. If a refresh token or a code is sent a second time, the consumer session ends, because one of the
+// two senders must have stolen the token or code (RFC 9700).
 import { type ConsumerDevices, SESSIONS_SHOWN_MAX } from '../../../contract/consumer-data.ts';
 import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
@@ -90,7 +90,7 @@ export class ConsumerSessions {
     source: RequestSource,
   ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
-    // A session can be refreshed even after its provider was removed.
+    // A consumer session can be refreshed even after its provider was removed.
     const { id } = await identities.application(appId);
     const hash = recognizeSecret('consumer_refresh', refreshToken);
     const foundSession = hash && (await store.consumerSessions.byRefreshHash(hash));
@@ -116,7 +116,9 @@ export class ConsumerSessions {
     return openedSessionOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }
 
-  /** Reads the session again after a new proof of identity, because `caller` still contains the previous proof. */
+  /**
+   * Reads the consumer session again after a new proof of identity, because `caller` still contains the previous proof.
+   */
   async reread(caller: ConsumerCaller): Promise<ConsumerSession> {
     const row = await this.#parts.store.consumerSessions.get(caller.applicationId, caller.via.id);
     if (!row) throw notFound('Session', caller.via.id);
@@ -136,7 +138,7 @@ export class ConsumerSessions {
     };
   }
 
-  /** Ends this session, or all sessions of the consumer. Returns the row of this session. */
+  /** Ends this consumer session, or all sessions of the consumer. Returns the row of this consumer session. */
   async end(caller: ConsumerCaller, which: 'this' | 'all'): Promise<ConsumerSessionRow | undefined> {
     const { applicationId, consumerId, via } = caller;
     const { store, audit, clock } = this.#parts;
@@ -269,7 +271,7 @@ const deviceOf = (row: ConsumerSessionRow, ownId: ConsumerSessionId): ConsumerDe
   ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
 });
 
-/** Returns when the session ends. Without a refresh token, the session ends when its access token expires. */
+/** Returns when the consumer session ends. Without a refresh token, it ends when its access token expires. */
 const sessionEndOf = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
   refreshHash ? refreshExpiresAt : expiresAt;
 

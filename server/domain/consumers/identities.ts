@@ -99,7 +99,8 @@ export class Identities {
   }
 
   /**
-   * Returns the application if it has this provider. A disabled provider counts, because it may still have sessions.
+   * Returns the application if it has this provider. A disabled provider counts, because it may still have consumer
+   * sessions.
    */
   async applicationWithProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);

@@ -27,7 +27,7 @@ import { SignIns } from './sign-ins.ts';
 import { Upstream, type UpstreamParts } from './upstream.ts';
 
 const FORGET_INTERVAL_MS = 3_600_000;
-/** Sign-ins, tickets and sessions are kept this long after they expire. */
+/** Sign-ins, tickets and consumer sessions are kept this long after they expire. */
 const RETENTION_MS = 24 * 3_600_000;
 
 export interface ConsumersDeps {

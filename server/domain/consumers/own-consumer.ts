@@ -63,7 +63,7 @@ export class OwnConsumer {
     return passkeys.beginAdding(applicationId, consumerId, origin, name);
   }
 
-  /** Adds a passkey. The session then counts as signed in with this passkey, which has just been verified. */
+  /** Adds a passkey. The consumer session then counts as signed in with this passkey, which has just been verified. */
   async addPasskey(
     caller: ConsumerCaller,
     origin: URL,

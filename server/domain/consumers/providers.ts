@@ -78,7 +78,7 @@ export class Providers {
     const currentRevision = existingProvider ? revisionFrom(ifMatch, existingProvider.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
     const title = cleanName(changes.title);
-    // The secret for this issuer must not be sent to another issuer.
+    // The stored secret is kept only if the issuer stays the same, because it must not be sent to another issuer.
     const keptSecret = existingProvider?.issuer === issuer ? existingProvider.secretSealed : undefined;
     const secretSealed =
       clientSecret === undefined ? keptSecret : await seal.close(applicationId, providerId, clientSecret);

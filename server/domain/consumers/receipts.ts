@@ -1,4 +1,5 @@
-// The receipts that name a consumer: calls by agents for the consumer, and reads and writes of the consumer's memory by agents.
+// The receipts that name a consumer. They are for calls that agents made on behalf of the consumer, and for reads and
+// writes of the consumer's memory by agents.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { ConsumerReceipt, ConsumerReceiptPage, ListConsumerReceipts } from '../../../contract/consumer-data.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';

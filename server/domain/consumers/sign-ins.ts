@@ -57,7 +57,7 @@ export interface ProvenIdentity {
   readonly idTokenSealed?: Buffer;
 }
 
-/** Returns the address at which the person signs in with a provider other than `hosted`. */
+/** Returns the address at which the consumer signs in with a provider other than `hosted`. */
 export type UpstreamStart = (
   application: ApplicationRow,
   row: ConsumerSignInRow,

@@ -1,5 +1,5 @@
-// Sign-in with an OpenID provider that the application has configured: authorization code flow with PKCE, state and
-// nonce. State, nonce and verifier are derived from the id of the sign-in, so none of them is stored.
+// Sign-in with an OpenID provider that the application has configured. Uses the authorization code flow with PKCE,
+// state and nonce. State, nonce and verifier are derived from the id of the sign-in, so none of them is stored.
 import { createHash, createHmac } from 'node:crypto';
 import type { StartConsumerSession } from '../../../contract/consumers.ts';
 import type { metadataIn } from '../../engines/openid/discovery.ts';

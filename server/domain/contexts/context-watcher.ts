@@ -122,8 +122,8 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Waits for a save of the context that is in progress. If the session saves to the context, records that the session
-   * uses the context. Throws if this session and another session both request exclusive use.
+   * Waits until no other session is saving to the context. If this session saves to the context, records that it uses
+   * the context. Throws if the save takes too long, or if this session and another session both request exclusive use.
    */
   async #awaitTurn(
     row: ContextRow,
@@ -142,7 +142,7 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Records that the session uses the context, if it saves to the context. If the save of another session is still in
+   * If the session saves to the context, records that it uses the context. If the save of another session is still in
    * progress, records nothing, and returns the id of that other session. Returns undefined if this session may
    * continue.
    */

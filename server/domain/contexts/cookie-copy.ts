@@ -1,5 +1,5 @@
-// While a session that saves to a context is running, copies its cookies every few seconds, encrypted. If the browser
-// is killed, only the logins of the last few seconds are lost.
+// Copies the cookies of a running session every few seconds, encrypted, if the session saves to a context. If the
+// browser is killed, only the logins of the last few seconds are lost.
 import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';

@@ -57,7 +57,7 @@ export class Saver implements Closeable {
     this.#parts = parts;
   }
 
-  /** Removes staging folders that no row refers to. Must run at startup, after running sessions were adopted. */
+  /** Removes staging folders that no row refers to. Must run at startup, after running sessions have been adopted. */
   async recover(): Promise<void> {
     const { uses, profiles, host } = this.#parts;
     const knownSessions = new Set<string>(await uses.ofHost(host));
@@ -77,7 +77,7 @@ export class Saver implements Closeable {
     return { begun: usesToSave.length, removed: await this.#remove(now) };
   }
 
-  /** Waits a short time for running saves, and interrupts the remaining saves. The next process continues them. */
+  /** Waits a short time for running saves, and then interrupts those that remain. The next process continues them. */
   async close(): Promise<void> {
     const waitForSaves = (): Promise<unknown> => Promise.all(this.#runningSaves.values());
     await withTimeout(CLOSE_WAIT_MS, 'saves of contexts', waitForSaves).catch(() => {});
@@ -195,8 +195,8 @@ export class Saver implements Closeable {
   }
 
   /**
-   * Closes the use of a session for which there is nothing to save. If the session ran, throws instead, because the
-   * save has then failed.
+   * Closes the context use of a session that has nothing to save. If the session ran, throws instead, because the save
+   * has then failed.
    */
   async #closeWithoutSave(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);

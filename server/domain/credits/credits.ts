@@ -1,5 +1,5 @@
-// Reads the credit of an application: balance and reservations, entries, usage with cost. Only the operator can grant
-// credit.
+// Reads the credit of an application: the balance, the reservations, the ledger entries, and the usage with its cost.
+// Only the operator can grant credit.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   CREDIT_USAGE_DAYS_DEFAULT,

@@ -67,8 +67,8 @@ test('a session holds no credit if all rates are 0', () => {
 });
 
 /**
- * Sets up one session whose hold can be made impossible to extend. Records when the session is metered, when it gets
- * notice, and how it ends.
+ * Sets up one session whose hold the test can prevent from being extended. Records when the session is metered, when
+ * its credit is exhausted, and how it ends.
  */
 function setUpSession() {
   const clock = new ManualClock();

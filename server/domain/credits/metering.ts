@@ -39,7 +39,7 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
 /** Returns whether the session was ended. */
 async function meterOne({ rows, clock, end, isEndUnwritten }: MeteringParts, row: ReservationRow): Promise<boolean> {
   const id = row.purposeId as SessionId; // Only reservations of sessions are due.
-  // Metering would charge the time since the session ended. The use is settled when the end is written.
+  // Metering now would charge for time after the end of the session. The use is settled when the end is written.
   if (isEndUnwritten(id)) return false;
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));

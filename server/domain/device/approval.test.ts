@@ -10,8 +10,8 @@ const PEER = { address: '198.51.100.1', port: 1, client: '198.51.100.1' };
 const CALLER = { accountId: 'ada', source: { ip: '198.51.100.1' } } as unknown as HumanCaller;
 
 /**
- * Denies a claimed code that is decided by another request, or expires, just before `decide`. Returns the code and the
- * details of the fault.
+ * Denies a claimed device authorization that another request decides, or that expires, just before the denial is
+ * written. Returns the error code and the details of the fault.
  */
 async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> {
   const claimedRow = { id: 'device', status: 'claimed', userCodeHash: Buffer.from('code') };

@@ -23,8 +23,9 @@ export class DeviceAudit {
   }
 
   /**
-   * Writes one entry for each application, so that the members of the application see the entry. The entries are in the
-   * order of the application ids, because each entry locks the chain of its application until the commit.
+   * Writes one entry for each application, so that the members of the application see the entry. The entries are
+   * written in the order of the application ids, because each entry locks the chain of its application until the
+   * commit.
    */
   async recordDecision(
     row: DeviceRow,

@@ -1,4 +1,4 @@
-// Returns the state of a device authorization to its program, which may wait for a change.
+// Returns the state of a device authorization to the program that started it. The program may wait for a change.
 import type { DeviceState, DeviceStatusQuery } from '../../../contract/device.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';

@@ -6,8 +6,8 @@ import type { DeviceRow } from '../../engines/store/rows/device.ts';
 const SLOW_DOWN_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 30;
 /**
- * Tolerance for a client that waits exactly the interval. Because the clocks of two machines differ, its request may
- * arrive slightly early.
+ * Tolerance for a client that waits exactly as long as the interval. Because the clocks of two machines differ, its
+ * request may arrive slightly early.
  */
 const EARLY_TOLERANCE_MS = 500;
 

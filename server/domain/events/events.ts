@@ -18,7 +18,8 @@ import { Streams } from './streams.ts';
 const POLL_MS = 2_000;
 const BATCH = 100;
 /**
- * Ids are padded to this length, so that they sort correctly as text. It is the length of the largest integer in JSON.
+ * Ids are padded to this length, so that they sort correctly as strings. The largest integer that is safe in JSON has
+ * this many digits.
  */
 const ID_DIGITS = 16;
 const FINAL_EVENT_TYPE: EventType = 'session.ended';

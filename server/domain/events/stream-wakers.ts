@@ -1,5 +1,5 @@
-// Wakes event streams when events have been committed, in this process or another. A wake may be spurious; a lost wake
-// delays the stream until its next poll.
+// Wakes event streams when events have been committed, in this process or another. A stream may be woken without a new
+// event. If a wake is lost, the stream is delayed until its next poll.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

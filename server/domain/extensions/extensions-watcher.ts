@@ -1,5 +1,6 @@
 // Gives a session the extensions that its create request names. They are unpacked into the session folder and loaded
-// into the browser of the session (warm or new). Their service workers are started before the first client connects.
+// into the browser of the session, whether it is warm or new. Their service workers are started before the first client
+// connects.
 import { EXTENSIONS_PER_SESSION_MAX } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -24,7 +25,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
   readonly unpackLimiter: WorkLimiter;
-  /** Whether browsers run in a jail. Without a jail, an extension could read the files of the host. */
+  /** Whether browsers run in a jail. Without a jail, an extension could read the files of the machine. */
   readonly isJailed: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Extensions of an application: upload, read, delete, and automatic deletion of unused extensions.
+// Uploads, reads and deletes the extensions of an application, and deletes unused extensions automatically.
 import { EXTENSIONS_PER_APPLICATION_MAX, type Extension } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -78,7 +78,7 @@ export class Extensions {
     if (!isRemoved) throw notFound('Extension', id);
   }
 
-  /** Deletes extensions that have not been used for `unusedDays`, and files that no extension references. */
+  /** Deletes extensions that have not been used for `unusedDays` days, and files that no extension references. */
   async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();

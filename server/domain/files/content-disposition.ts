@@ -6,8 +6,8 @@ export function contentDisposition(kind: 'attachment' | 'inline', name: string):
 }
 
 /**
- * Encodes a name according to RFC 5987. Also escapes the characters that `encodeURIComponent` leaves but the header may
- * not contain.
+ * Encodes a name according to RFC 5987. Also escapes the characters that the header may not contain, although
+ * `encodeURIComponent` does not escape them.
  */
 const encodedName = (name: string): string =>
   encodeURIComponent(name.toWellFormed()).replace(

@@ -105,8 +105,8 @@ export class DownloadKeeper {
     const { rows, staging, outbox, keyOf, clock } = this.parts;
     const { size, checksum } = stagedFile;
     const now = clock.now();
-    // `createdAt` is the time at which the download became complete. Lists are ordered by it, so that list pages do not
-    // shift.
+    // `createdAt` is the time at which the download became complete. Lists are ordered by this time, so that list pages
+    // do not shift.
     const times = { createdAt: now, finishedAt: now };
     const completeRow = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);

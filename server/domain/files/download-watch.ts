@@ -23,11 +23,13 @@ const DISK_FULL_BYTES = 64 * 1024 ** 2;
 const DISK_FULL_REASON = 'the disk is full';
 const INTERRUPTED_REASON = 'it was cancelled or interrupted';
 /**
- * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for
- * those.
+ * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for such
+ * downloads.
  */
 const FOLDER_POLL_MS = 1_000;
-/** A file can be missed while Chromium renames it, so it counts as absent only after it was missed this many times. */
+/**
+ * A file can be missed while Chromium renames it, so it counts as absent only after it has been missed this many times.
+ */
 const LOOKS_BEFORE_ABSENT = 2;
 /**
  * How many times the folder is searched for files of downloads that began while no server was connected. Such a file
@@ -192,8 +194,8 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * Returns the reason of an interruption. Chromium gives none, so the free space is checked. The space that Chromium
-   * freed by deleting the file counts as occupied at the time of the interruption.
+   * Returns the reason for an interruption. Chromium reports none, so the free space is checked. The space that
+   * Chromium freed by deleting the file counts as occupied at the time of the interruption.
    */
   async #reasonOfInterruption({ row, receivedBytes }: WatchedDownload, totalBytes: number): Promise<string> {
     const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };

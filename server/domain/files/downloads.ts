@@ -64,7 +64,7 @@ export class Downloads {
 
   /**
    * Deletes a download. Removes the bytes first: a row without bytes can be deleted again, while bytes without a row
-   * would remain until retention ends.
+   * would remain until the retention period ends.
    */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const row = await this.#require(caller, id);

@@ -30,7 +30,7 @@ export function downloadName(suggestedName: string): string {
   return cleanedName === '' || cleanedName === '.' || cleanedName === '..' ? DEFAULT_NAME : cleanedName;
 }
 
-/** Truncates the name between characters, keeping the extension. */
+/** Truncates the name without splitting a character, and keeps the extension. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
   const extension = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';

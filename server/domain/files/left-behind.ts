@@ -40,8 +40,8 @@ export async function storeLeftBehindFiles(parts: LeftBehindParts): Promise<{ ta
 }
 
 /**
- * Marks the downloads whose file is not complete as failed. Called before the end of the session, so that its events
- * include these downloads.
+ * Marks the downloads whose file is not complete as failed. Called before the session ends, so that the events of the
+ * session include these downloads.
  */
 export async function failIncompleteDownloads(
   { parts }: DownloadKeeper,

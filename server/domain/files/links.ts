@@ -1,5 +1,5 @@
-// Signed links: a URL that serves one file for a few hours without a credential. A link is bound to the application,
-// the object, the method and the expiry time. If the file is deleted, the link returns 404.
+// Signed links. A signed link is a URL that serves one file for a few hours without a credential. It is bound to the
+// application, the object, the method and the expiry time. If the file is deleted, the link returns 404.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid } from '../../kit/ids.ts';

@@ -43,9 +43,7 @@ export class Outbox implements Closeable {
     this.#parts = parts;
   }
 
-  /**
-   * Takes ownership of all staged files, or of none if this fails. After that, each file can be opened under its key.
-   */
+  /** Takes ownership of all staged files, or of none if it fails. On success, each file can be opened under its key. */
   async post(application: ApplicationId, ...outboxFiles: readonly OutboxFile[]): Promise<void> {
     if (outboxFiles.length === 0) return;
     await this.#parts.rows.add(outboxFiles.map(outboxFile => this.row(application, outboxFile)));

@@ -13,7 +13,7 @@ import type { Outbox } from './outbox.ts';
 
 /** Maximum number of sessions per run. A long backlog is removed in several runs. */
 const BATCH = 100;
-/** Number of keys that are collected before the files are removed. */
+/** Number of keys that are collected before their files are removed together. */
 const KEYS_AT_ONCE = 500;
 
 /** Deletes the rows of one kind of file, such as downloads. Called after the files of the session were removed. */

@@ -14,5 +14,8 @@ export interface ServedFile {
   open(range?: ByteRange): Promise<OpenedArtifact | undefined>;
 }
 
-/** Finds a file by the id in the object of a link, the part after the colon. Undefined if the file does not exist. */
+/**
+ * Finds a file by its id, which is the part after the colon in the object of a link. Undefined if the file does not
+ * exist.
+ */
 export type FileFinder = (application: ApplicationId, id: string) => Promise<ServedFile | undefined>;

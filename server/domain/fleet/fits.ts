@@ -1,5 +1,5 @@
 // Checks whether a host may join the other hosts. It must share their secret and their file storage, its clock must
-// agree with theirs, and they must be able to reach it. Each error contains the setting to change.
+// agree with theirs, and they must be able to reach it. Each error names the setting to change.
 import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
 import { Fault } from '../../kit/fault.ts';
 import { isLoopback } from '../../kit/loopback.ts';

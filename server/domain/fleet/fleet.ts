@@ -90,7 +90,7 @@ export class Fleet implements Closeable {
     this.#wasLost = wasLost;
   }
 
-  /** Whether other hosts had declared this host lost before it joined, so that its sessions are not continued. */
+  /** Whether other hosts had declared this host lost before it joined. In that case, its sessions are not continued. */
   get wasLost(): boolean {
     return this.#wasLost;
   }

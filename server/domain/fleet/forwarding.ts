@@ -44,11 +44,12 @@ export interface Forwarding {
   /** Returns the host that should start a browser for a request. Undefined if no host outside `triedHosts` can. */
   chooseHost(region: string | undefined, triedHosts: ReadonlySet<HostId>): Peer | 'here' | undefined;
   /**
-   * Returns the region whose hosts must start the browser for a request that names a region. Undefined if any host can.
+   * Returns the region in which the browser must be started, for a request that names a region. Undefined if any host
+   * can start it.
    */
   regionFor(region: string | undefined): string | undefined;
   pass(to: Peer, request: IncomingMessage, options: PassOptions): Promise<PassOutcome>;
-  /** Waits in the line, which is the queue of creates of the fleet. */
+  /** Waits in the line, which is the fleet's queue of creates. */
   wait<T>(request: Omit<LineRequest<T>, 'maxWaiting'>): Promise<LineOutcome<T>>;
   /** Counts a create that no host admitted. */
   countRefusal(why: Refusal['why']): void;

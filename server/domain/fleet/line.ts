@@ -52,7 +52,10 @@ interface Waiter {
   readonly attempt: (ticket: LineTicket) => Promise<Refusal | undefined>;
   readonly reject: (error: unknown) => void;
   lastRefusal: Refusal;
-  /** A timeout or disconnect during an attempt takes effect only if the attempt is refused. */
+  /**
+   * Whether an attempt is in progress. A timeout or disconnect during an attempt takes effect only if the attempt is
+   * refused.
+   */
   isTrying: boolean;
   leave?: () => void;
 }

@@ -1,5 +1,5 @@
-// Selects the waiting creates that should be tried now, given the free slots of the hosts. The decision is made by the
-// transaction that places a session; this function only avoids attempts that the transaction would refuse. Pure.
+// Selects the waiting creates that should be tried now, given the free slots of the hosts. The transaction that places
+// a session makes the decision. This function only avoids attempts that the transaction would refuse. Pure.
 import type { QueuePosition, WaitingCreate } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
@@ -12,7 +12,7 @@ export type WaitingPlace = QueuePosition & Pick<WaitingCreate, 'applicationId' |
 export function nextInLine(rows: readonly WaitingPlace[], freeSlots: ReadonlyMap<string, number>): ReadonlySet<number> {
   const remainingRoom = new Map(freeSlots);
   const nextPlaces = new Set<number>();
-  /** Applications whose first create is waiting for a limit of the application. Their other creates wait behind it. */
+  /** Applications whose first create is held back by a limit of the application. Their other creates wait behind it. */
   const limitedApplications = new Set<ApplicationId>();
   for (const { place, applicationId, region, why } of rows) {
     if (limitedApplications.has(applicationId)) continue;

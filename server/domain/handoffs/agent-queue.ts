@@ -1,4 +1,5 @@
-// Commands of the agent while a person has control: queued in order, within limits, or refused.
+// Queues or refuses the commands of the agent while a person has control. Queued commands keep their order, and are
+// limited in number and in waiting time.
 import type { Clock } from '../../kit/clock.ts';
 
 /** Limits on the agent's queued commands: their number, and the time for which a command waits. */

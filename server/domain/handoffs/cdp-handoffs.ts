@@ -8,7 +8,7 @@ import type { HandoffRequests, Requester } from './requests.ts';
 
 export interface CdpHandoffsParts {
   readonly requests: Pick<HandoffRequests, 'request'>;
-  /** Returns the problems of the parameters. */
+  /** Returns the problems with the parameters. */
   readonly issuesOf: (params: unknown) => ReadonlyArray<{ readonly path: string; readonly message: string }>;
 }
 
@@ -57,7 +57,7 @@ export class CdpHandoffs {
   }
 }
 
-/** Returns the problems of `mask`, which is a shorthand for two of the values of `record`. */
+/** Returns the problems with `mask`, which is a shorthand for two of the values of `record`. */
 function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined): { path: string; message: string }[] {
   if (mask === undefined) return [];
   if (maskRecord === undefined) return [{ path: 'mask', message: 'must be true or false' }];

@@ -1,5 +1,5 @@
-// Cancels hand-offs whose consumer is deleted, and takes back control from a consumer whose sign-in session has ended.
-// The lease of a browser session is changed only by the host of that session.
+// Cancels hand-offs whose consumer is deleted, and takes back control from consumers after their consumer session has
+// ended. Only the host that owns a session changes the lease of that session.
 import type { Store } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Lease } from './lease.ts';

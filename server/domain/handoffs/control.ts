@@ -5,7 +5,7 @@ import type { HandoffId } from '../../kit/ids.ts';
 
 export interface Control {
   readonly handoffId: HandoffId;
-  /** False if a viewer took control without being asked. */
+  /** Whether a person was asked to take control. False if a viewer took control without being asked. */
   readonly wasRequested: boolean;
   readonly holder: string;
   readonly fence: number;
@@ -15,7 +15,7 @@ export interface Control {
   readonly allowedOrigins: readonly string[] | undefined;
 }
 
-/** Returns who has control. Undefined while nobody has control. */
+/** Returns the control that a person has through the hand-off. Undefined while no person has control. */
 export function controlOf(row: HandoffRow): Control | undefined {
   const { id, origin, status, holder, fence, leaseExpiresAt, record, allowedOrigins } = row;
   if (status !== 'claimed' || holder === undefined || !leaseExpiresAt) return undefined;

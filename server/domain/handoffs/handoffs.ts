@@ -41,7 +41,6 @@ type ApiCaller = AgentCaller | AccountCaller;
 /** The credentials that a request about one hand-off can carry. */
 export interface PresentedCredentials {
   readonly caller: ApiCaller | undefined;
-  /** The bearer credential. */
   readonly bearer: string | undefined;
   /** The cookie of the browser that opened the claim link. */
   readonly browserCookie: string | undefined;
@@ -49,8 +48,8 @@ export interface PresentedCredentials {
 }
 
 /**
- * The result of an operation. `browser` is a cookie to set in the response, because this browser was the first to open
- * the link.
+ * The result of an operation. `browserCookie` is a cookie to set in the response, because this browser was the first to
+ * open the link.
  */
 export interface HandoffResult<T> {
   readonly value: T;
@@ -289,7 +288,7 @@ export class Handoffs {
     return { ...(application ? { applicationName: application.name } : {}), ...(await this.currentPageOrigin(row)) };
   }
 
-  /** Returns the current page origin of an open hand-off. */
+  /** Returns the origin of the current page, if the hand-off is open. */
   async currentPageOrigin(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
     const url = isOpen(row) ? await this.#pageOf(row) : undefined;
     return url ? { pageOrigin: url.origin } : {};

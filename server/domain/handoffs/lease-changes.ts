@@ -34,8 +34,8 @@ export class LeaseChanges {
   }
 
   /**
-   * Stops the handling of leases and requests whose time has run out, because the session has ended or is left to the
-   * next process. The next process handles them.
+   * Stops the handling of leases and requests whose time has run out. Called when the session has ended, or when it is
+   * left to the next process, which then handles them.
    */
   leave(): void {
     this.#hasLeft = true;

@@ -74,7 +74,7 @@ export class LeaseNotifier {
   }
 }
 
-/** Fields of every event of a hand-off. */
+/** Fields that every event about a hand-off contains. */
 export const eventFields = (row: HandoffRow): JsonObject => ({ ...handoffFields(row), fence: row.fence });
 
 /** Fields that identify the hand-off for the agent. */

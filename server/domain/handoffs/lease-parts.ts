@@ -1,4 +1,4 @@
-// The dependencies of the lease of a session, and the arguments of its callers.
+// The dependencies of the lease of a session, and the types of the arguments that its callers pass.
 import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -33,7 +33,7 @@ export interface LeasedSession {
 export interface Claimer {
   readonly kind: 'account' | 'link' | 'consumer';
   readonly id?: string;
-  /** For a consumer, the sign-in session. The lease ends when this session ends. */
+  /** For a consumer, the consumer session. The lease ends when the consumer session ends. */
   readonly session?: ConsumerSessionId;
   readonly source: AuditSource;
 }

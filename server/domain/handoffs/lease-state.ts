@@ -39,7 +39,7 @@ export class LeaseState {
   #guard: Closeable | undefined;
   #timer: { close(): void } | undefined;
   #isClosed = false;
-  /** Whether the masked hand-off is over but the agent may not continue yet. */
+  /** Whether a masked hand-off is over but the agent may not continue yet. */
   #isEnding = false;
   /** Number of calls of `set`. Only the latest call takes effect. */
   #changeNumber = 0;
@@ -52,7 +52,7 @@ export class LeaseState {
   /** Continues from the state that a previous process stored. */
   async adopt(row: HandoffRow): Promise<void> {
     await this.set(row);
-    // The live views of the person in control were disconnected. The person may never open one again.
+    // The live views of the person in control were disconnected, and the person might not open another one.
     if (this.#control && this.#attachedViewCount === 0) this.#startGoneTimer();
     if (row.status === 'claimed') await this.openGuard(row);
   }

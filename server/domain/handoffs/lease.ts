@@ -112,8 +112,9 @@ export class Lease {
   // ---- control that a viewer takes without being asked -------------------------------------------------------------
 
   /**
-   * Gives control to a viewer. Undefined if another person has control, or was asked to take control. The fence is
-   * stored before this returns. A holder that takes control again gets a higher fence.
+   * Gives control to a viewer. Undefined if another person has control, if a person was asked to take control, or if
+   * the session is not running. The fence is stored before this method returns. A holder that takes control again gets
+   * a higher fence.
    */
   take(holder: string): Promise<Control | undefined> {
     return this.#takenControl.take(holder);
@@ -124,7 +125,7 @@ export class Lease {
     return this.#takenControl.renew(control);
   }
 
-  /** Gives back the control of a viewer. A hand-off that was requested then waits to be claimed again. */
+  /** Gives back the control of a viewer. If the hand-off was requested, it then waits to be claimed again. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
     if (this.#settleListeners.size > 0) await this.#waitForInput();
@@ -198,7 +199,7 @@ export class Lease {
         await this.#notifier.audit(trx, 'handoff.renewed', open, source);
         return renewedRow;
       },
-      // Control may have ended while the change was written.
+      // Control may have ended while the change was being written.
       row => row && this.control?.fence === fence && this.#state.set(row),
     );
     if (!row) throw staleFence(id);
@@ -215,7 +216,7 @@ export class Lease {
     return row;
   }
 
-  /** Cancels the hand-off before its end. The caller has checked the permission. */
+  /** Cancels the open hand-off. The caller of this method has checked the permission. */
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
     this.#notifier.recordEvent('handoff.cancelled', eventFields(row), actor);

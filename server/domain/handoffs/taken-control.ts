@@ -1,5 +1,5 @@
-// Control that a viewer takes in the live view without being asked. It is a hand-off of origin `viewer`, renewed by the
-// server while the live view is open.
+// Control that a viewer takes in the live view without being asked. It is a hand-off whose origin is `viewer`. The
+// server renews its lease while the live view is open.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
@@ -34,8 +34,8 @@ export class TakenControl {
   }
 
   /**
-   * Gives control to the viewer. Undefined if another person has control or was asked to take it, or if the session has
-   * ended.
+   * Gives control to the viewer. Undefined if another person has control, if a person was asked to take control, or if
+   * the session is not running.
    */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, notifier, session, clock } = this.#parts;
@@ -70,7 +70,7 @@ export class TakenControl {
         if (open?.fence !== fence || open.holder !== holder || open.status !== 'claimed') return undefined;
         return trx.handoffs.change(open.id, { leaseExpiresAt: addMs(clock.now(), LEASE_MS) });
       },
-      // Control may have ended while the change was written.
+      // Control may have ended while the change was being written.
       row => row && state.control?.fence === fence && state.set(row),
     );
     return row !== undefined && state.isFresh(fence);

@@ -45,6 +45,6 @@ interface HandoffIds {
 export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
-/** Returns the address of the page on which the consumer whom the hand-off names claims the hand-off. */
+/** Returns the address of the page on which the consumer claims a hand-off that names this consumer. */
 export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

@@ -1,5 +1,5 @@
 // The machine and the server process, as shown to the operator. Readings of the last few hours are kept in memory for
-// display only; a monitoring system can keep readings from `/metrics` for longer.
+// display only. A monitoring system can collect readings from `/metrics` and keep them for longer.
 import {
   HOST_SAMPLES_MAX,
   type HostExamination,

@@ -144,7 +144,7 @@ export class Idempotency {
     return 'free';
   }
 
-  /** Sleeps until the first request has ended or the caller has disconnected, at most `ms`. */
+  /** Sleeps until the first request has ended or the caller has disconnected, but for at most `ms` milliseconds. */
   async #pause(whenEnded: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
     const timeoutController = new AbortController();
     const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, timeoutController.signal])).catch(() => {});

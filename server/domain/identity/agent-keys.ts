@@ -1,4 +1,5 @@
-// Agent keys: issue, read, change, rotate and revoke. Permissions are checked in applications.ts. A key is shown only once.
+// Issues, reads, changes, rotates and revokes agent keys. Permissions are checked in applications.ts. A key is shown
+// only once.
 import {
   AGENT_KEYS_PER_APPLICATION_MAX,
   type AgentKey,

@@ -1,5 +1,5 @@
-// Applications: create, list, read and rename. Also decides whether an account may access an application, from its role and
-// the restrictions of its token.
+// Creates, lists, reads and renames applications. Also decides whether an account may access an application. This
+// depends on the role of the account and on the restrictions of its token.
 import {
   APPLICATIONS_PER_ACCOUNT_MAX,
   type Application,
@@ -60,7 +60,7 @@ export class Applications {
 
   /**
    * Creates an application without checking a caller, for the first start and the command line. `restrictedTokenId` is
-   * a token without applications, which is then restricted to the new application.
+   * the id of a token that is restricted to no application yet. The token is then restricted to the new application.
    */
   async insert(
     owner: AccountId,

@@ -33,7 +33,7 @@ export interface TokenProof {
   readonly id: TokenId;
 }
 
-/** A person who signed in with a browser. */
+/** A human session: a person who signed in with a browser. */
 export interface SessionProof {
   readonly kind: 'human_session';
   readonly id: HumanSessionId;
@@ -67,7 +67,7 @@ export interface AccountCaller {
 /** A person in a browser, for operations that no token may call. */
 export type HumanCaller = AccountCaller & { readonly via: SessionProof };
 
-/** The session of an end user of an application. */
+/** An end user of an application, authenticated by a consumer session. */
 export interface ConsumerCaller {
   readonly kind: 'consumer';
   readonly applicationId: ApplicationId;

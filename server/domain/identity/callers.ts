@@ -27,7 +27,7 @@ import { parseNotice } from './notices.ts';
 const CACHE_MS = 30_000;
 const CACHE_SIZE_MAX = 10_000;
 const USE_RECORD_INTERVAL_MS = 60_000;
-/** A person's session ends if it has not been used for this time. */
+/** A human session ends if it has not been used for this long. */
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
@@ -77,7 +77,7 @@ const ACCEPTED_KINDS: Readonly<Record<AcceptedCredential, readonly CredentialKin
 
 /** Records notable uses of credentials. */
 export interface Notices {
-  /** An agent key was sent from an address that is not allowed for it. */
+  /** Records that an agent key was sent from an address that is not allowed for the key. */
   recordRefusedAddress(caller: WithoutSource<AgentCaller>, source: RequestSource): void;
   recordFirstUse(account: AccountId, token: TokenProof, source: RequestSource): void;
 }

@@ -1,5 +1,5 @@
-// Determines the address of the client that sent a request. Trusted proxies report it in X-Forwarded-For; the header is
-// ignored from everyone else.
+// Determines the address of the client that sent a request. Trusted proxies report it in X-Forwarded-For. If anyone
+// else sends this header, it is ignored.
 import { isIP } from 'node:net';
 import { rangesAllow } from './cidr.ts';
 

@@ -1,4 +1,5 @@
-// Rules common to agent keys and tokens: their view, their expiry and their address ranges.
+// Rules that agent keys and tokens share: how they are shown, when they expire, and from which address ranges they can
+// be used.
 import type { CREDENTIAL_STATUSES } from '../../../contract/agent-keys.ts';
 import type { CredentialRow } from '../../engines/store/rows/credentials.ts';
 import { invalidRequest } from '../faults.ts';

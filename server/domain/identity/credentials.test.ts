@@ -1,4 +1,4 @@
-// The format of credentials, and the rules for names, slugs, ranges and revisions.
+// Tests the format of credentials, and the rules for names, slugs, ranges and revisions.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

@@ -54,7 +54,7 @@ export interface Credential {
 export interface MintedCredential {
   readonly hash: Buffer;
   readonly text: Secret;
-  /** The first characters, which are shown in lists. */
+  /** The first characters of the credential, which are shown in lists. */
   readonly prefix: string;
 }
 

@@ -205,8 +205,8 @@ function isRegularExpression(source: string): boolean {
 }
 
 /**
- * Whether a pattern has lookaround or references, so that it cannot be matched in linear time. In a character class,
- * these characters are literal.
+ * Whether a pattern has lookaround or backreferences, so that it cannot be matched in linear time. Character classes
+ * are ignored, because the characters of these constructs are literal in them.
  */
 function hasLookaroundOrReference(source: string): boolean {
   const outsideClasses = source.replace(/\\[^1-9k]/g, '').replace(/\[(?:\\.|[^\]\\])*\]/g, '');

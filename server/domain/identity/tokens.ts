@@ -1,4 +1,5 @@
-// Personal access tokens: issue (with at most the scopes of the caller), list and revoke. A token is shown only once.
+// Issues, lists and revokes personal access tokens. A token has at most the scopes of the caller that issues it. A
+// token is shown only once.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import {
   type CreateToken,
@@ -71,7 +72,7 @@ export class Tokens {
     return { ...this.#view(row), token: token.reveal() };
   }
 
-  /** Issues a token with any scopes without checking a caller: for the command line. */
+  /** Issues a token with any scopes, without checking a caller. Used directly by the command line. */
   async issue(
     accountId: AccountId,
     request: CreateToken,

@@ -18,7 +18,7 @@ import { invalidRequest } from '../faults.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
 /**
- * Interval of polling. Most changes are announced; polling detects a change of the role of a member, and changes whose
+ * Polling interval. Most changes are announced. Polling detects changes of a member's role, and changes whose
  * announcement was lost.
  */
 const POLL_MS = 15_000;

@@ -1,6 +1,6 @@
 // E-mails to members about requests that wait for them: one e-mail about all requests that have arrived since the last
 // e-mail, with a minimum time between two e-mails. Requests that are decided before the e-mail is sent are not
-// included. An e-mail contains only text of the application and no text of an agent.
+// included. An e-mail contains text from the application, but none from an agent.
 import type { InboxRows, NotifyConditions, WaitingRow } from '../../engines/store/rows/inbox.ts';
 import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';

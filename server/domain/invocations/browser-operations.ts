@@ -1,5 +1,5 @@
-// Runs operations of the kind `browser`: fills the input into the steps of the binding, and performs the steps in a
-// session that is created for the call.
+// Runs operations of the kind `browser`: inserts the values of the input into the steps of the binding, and performs
+// the steps in a session that is created for the call.
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -65,7 +65,7 @@ export class BrowserOperations {
 
   /**
    * Validates the output, without its files, against the output schema. If the output does not match, a call with the
-   * effect `read` fails; any other call is marked as having invalid output.
+   * effect `read` fails. Any other call is marked as having invalid output.
    */
   async #checkOutput(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;

@@ -21,7 +21,7 @@ export type GivenStep = Static<typeof StepSchema>;
 
 const QUALITY_DEFAULT = 80;
 
-/** Throws `400 invalid_request` with all issues, such as a missing field or one that has no effect in its step. */
+/** Throws `400 invalid_request` with all issues, such as a missing field or a field that has no effect in its step. */
 export function assertSteps(steps: readonly GivenStep[]): void {
   const issues = stepIssues(steps, 'input.steps');
   if (issues.length > 0) throw invalidRequest(issues);
@@ -153,8 +153,8 @@ export interface StepsPart {
 
 /**
  * Divides the steps into parts. A part ends after a `download`, because the service then waits for the files, and
- * before a `handoff`. A part also follows a `handoff` that is the last step, to report the address of the page after
- * the hand-off.
+ * before a `handoff`. If the last step is a `handoff`, an empty part follows it, to report the address of the page
+ * after the hand-off.
  */
 export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   const parts: StepsPart[] = [];

@@ -123,7 +123,7 @@ export class Executions {
    * be read.
    */
   readonly #lastBytes = new WeakMap<object, number>();
-  /** The endings of invocations that are not written yet because the database did not respond. */
+  /** The endings that have not been written yet, because the database did not respond. */
   readonly #unwrittenEndings = new Map<InvocationId, Ending>();
   #isClosed = false;
 
@@ -143,7 +143,8 @@ export class Executions {
 
   /**
    * Starts an accepted invocation. Throws a `Fault` if the session for it is refused. In that case, nothing was started
-   * and the row is still `accepted`. `undo` then removes the row, and calls of `started` reject with the refusal.
+   * and the row is still `accepted`. If `undo` is given, it then removes the row, and `whenStarted` rejects with the
+   * refusal.
    */
   async start(
     caller: AgentCaller,
@@ -604,7 +605,7 @@ const REVISION_CHANGED_ERROR: InvocationError = {
   phase: 'before',
 };
 
-/** Returns a key as a caller, for calls that are made outside a request. */
+/** Returns the caller for an agent key, for calls that are made outside a request. */
 export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
   ...{ kind: 'agentKey', applicationId, keyId: id, scopes: new Set(scopes) },
   source: { ip: '' },

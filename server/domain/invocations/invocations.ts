@@ -62,7 +62,10 @@ import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
 const ROW_POLL_MS = 150;
-/** Maximum number of equal calls for which a call waits in turn. If all of them are refused, the call is refused. */
+/**
+ * Maximum number of equal calls for which a call waits, one after another. If all of them are refused, the call is
+ * refused.
+ */
 const EQUAL_CALLS_MAX = 3;
 
 export interface InvokeOptions {

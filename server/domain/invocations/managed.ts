@@ -82,8 +82,8 @@ interface DriverTarget {
 }
 
 /**
- * Prefix of the driver's session name for an exclusive session. The prefix gives the call a connection of its own,
- * which no other command for the session uses.
+ * Prefix of the name under which the driver runs commands in an exclusive session. Because of the prefix, the call has
+ * its own connection, which commands under the plain session id never use.
  */
 const EXCLUSIVE_TARGET_PREFIX = 'exclusive ';
 
@@ -104,7 +104,8 @@ export interface ManagedParts {
   readonly clock: Clock;
   /**
    * The address at which the driver reaches the browser. With `pass`, the address also works for an exclusive session.
-   * With `guest`, the driver's connection does not keep the session running after the clients of the session have left.
+   * With `guest`, the driver's connection does not keep the session running after the clients of the session have
+   * disconnected.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
   /** Keeps a session without clients running until the hold is closed. */
@@ -113,8 +114,8 @@ export interface ManagedParts {
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
   /**
-   * Waits until no person has control of the session of a call, and checks whether a person has taken control during
-   * the call.
+   * Waits until no person has control of the call's session, and checks whether a person has taken control during the
+   * call.
    */
   readonly handoffFollower: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, jobOwner: string) => Promise<string>;
@@ -307,8 +308,8 @@ export class ManagedOperations {
   }
 
   /**
-   * Runs the steps in parts. A part ends with a `download`, after which the service waits for the files, or with a
-   * `handoff`.
+   * Runs the steps in parts. A part ends after a `download`, so that the service can wait for the files, after a
+   * `handoff`, or after the last step.
    */
   async #runParts(
     target: DriverTarget,
@@ -444,7 +445,7 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
   ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
 });
 
-/** Returns the seconds by which the hand-offs among the steps extend the lifetime of the session. */
+/** Returns by how many seconds the hand-offs in the steps extend the lifetime of the session. */
 export function handoffSeconds(input: object): number {
   const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
   const handoffSteps = steps.filter(isObject).filter(step => step.do === 'handoff');
@@ -454,7 +455,7 @@ export function handoffSeconds(input: object): number {
   );
 }
 
-/** Returns the maximum lifetime, in seconds, of the session of a call without hand-offs. */
+/** Returns the maximum lifetime, in seconds, of a session that is created for a call without hand-offs. */
 export const sessionSeconds = (timeoutMs: number): number =>
   Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_MARGIN_MS) / 1000));
 
@@ -503,7 +504,7 @@ const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
-/** Summarizes the results of the earlier parts of a call. */
+/** Summarizes the results of the parts of a call that have already run. */
 const summaryOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),

@@ -1,4 +1,5 @@
-// Reads invocations for members of an application: the invocations of all its agent keys.
+// Reads invocations for members of an application. Members can read the invocations of all agent keys of the
+// application.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { ApplicationInvocationListQuery, Invocation, InvocationPage } from '../../../contract/invocations.ts';
 import { hasRight } from '../../../contract/roles.ts';
@@ -12,14 +13,17 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import type { InvocationFiles } from './files.ts';
 import { filterOf, invocationView } from './view.ts';
 
-/** The scope that a token needs, in addition to the role, to read inputs and outputs: outputs contain page content. */
+/**
+ * The scope that a token needs, in addition to the role, to read inputs and outputs. The scope is required because
+ * outputs contain page content.
+ */
 const RESULTS_SCOPE = 'applications:write';
 
 export interface InvocationsOfApplicationParts {
   readonly rows: Pick<InvocationRows, 'get' | 'list'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly files: Pick<InvocationFiles, 'outputWithLinks'>;
-  /** Opens a sealed input that is still stored. */
+  /** Opens the sealed input of an invocation. Called only while the input is stored. */
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
   readonly cursors: Cursors;
 }
@@ -59,7 +63,7 @@ export class InvocationsOfApplication {
     const mayRead = hasRight(application.role, 'invocationResults') && caller.scopes.has(RESULTS_SCOPE);
     if (!mayRead) return invocationView(row);
     const view = invocationView(row, files.outputWithLinks(row));
-    // Until the invocation ends, its input is stored only for another attempt, not to be read.
+    // Until the invocation ends, its input is stored only so that the call can be attempted again. Nobody may read it.
     if (row.inputUntil === undefined || !row.sealedInput) return view;
     return { ...view, input: await openInput(row) };
   }

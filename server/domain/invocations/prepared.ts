@@ -30,9 +30,9 @@ export interface SuccessfulOutcome extends OutcomeBase {
   readonly outputInvalid?: boolean;
   /** If set, neither the output nor its digest is stored, and only a caller that waits for the end gets the output. */
   readonly isNotKept?: boolean;
-  /** Stored as `artifact` in the output. */
+  /** A file to store. The output describes it in `artifact`. */
   readonly file?: NewFile;
-  /** Stored as `artifacts` in the output. */
+  /** Files to store. The output describes them in `artifacts`. */
   readonly files?: readonly NewFile[];
 }
 

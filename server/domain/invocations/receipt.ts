@@ -15,11 +15,11 @@ export interface ReceiptFacts {
   readonly outputDigest?: string;
   readonly errorCode?: string;
   readonly meters: JsonObject;
-  /** The captured micro-credits. If absent, the whole amount stays held. */
+  /** The amount captured, in micro-credits. If absent, the whole amount remains held. */
   readonly captured?: number;
   /** Whether the session was recorded. Absent if there was no session. */
   readonly recorded?: boolean;
-  /** The hand-offs in the session of the call while the call was running. */
+  /** The hand-offs that had control of the call's session while the call was running. */
   readonly handoffs?: readonly HandoffRow[];
   /** Only for a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;

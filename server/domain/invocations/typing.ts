@@ -1,4 +1,4 @@
-// Types credentials into the pages of a call, and removes the typed text from the results of the call. Each text is
+// Types credentials into the pages of a call, and removes the typed text from the results of the call. The text is
 // added to the secrets of the session before it is typed.
 import type { DriveFailed, DriveFailure, Helper, HelpRequest, StepsOutcome } from '../../engines/driver/command.ts';
 import type { TypingOutcome, TypingRequest } from '../../engines/recorder/type-text.ts';
@@ -18,8 +18,8 @@ import {
 import type { GivenStep } from './browser-steps.ts';
 
 /**
- * The methods of a session's recording that this file uses. `type` types a text into a page. `cover` hides what is
- * masked, such as the typed text, or shows it again.
+ * The methods of a session's recording that this file uses. `type` types text into a page. `cover` hides masked
+ * content, such as the typed text, or shows it again.
  */
 export interface TypingPage {
   type(typing: TypingRequest): Promise<TypingOutcome | undefined>;
@@ -39,7 +39,7 @@ export interface PageTypingParts {
 
 /**
  * A user name that is shorter than this or consists only of letters is not redacted, because it may be an ordinary
- * word, and texts would be unreadable if such a word were redacted.
+ * word. Redacting ordinary words would make results unreadable.
  */
 const REDACTED_NAME_CHARACTERS_MIN = 6;
 const ONLY_LETTERS = /^\p{L}*$/u;
@@ -73,7 +73,7 @@ export class PageTyping {
   }
 
   /**
-   * Adds a text that is not typed into a page, such as the pass with which the driver connects, to the secrets of the
+   * Adds a secret that is not typed into a page, such as the pass with which the driver connects, to the secrets of the
    * session, so that errors do not contain it.
    */
   addSecret(session: SessionId, text: string): void {
@@ -89,7 +89,7 @@ export class PageTyping {
         .catch(error => log.warn('credential.use_not_counted', { credentialId, reason: reason(error) }));
   }
 
-  /** Removes the typed texts from the results. */
+  /** Removes the typed text from the results. */
   async cleanOutcome(session: SessionId, stepsOutcome: StepsOutcome): Promise<StepsOutcome> {
     const fileBytes = stepsOutcome.results.map(({ bytes }) => bytes);
     const textOutcome = { ...stepsOutcome, results: stepsOutcome.results.map(({ bytes: _, ...rest }) => rest) };

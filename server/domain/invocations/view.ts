@@ -4,7 +4,7 @@ import type { InvocationFilter, InvocationRow, InvocationState } from '../../eng
 import type { ActionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** The states that each status comprises. */
+/** The internal states that each status of the API stands for. */
 const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
   running: ['accepted', 'dispatched'],
   succeeded: ['succeeded'],

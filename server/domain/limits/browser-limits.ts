@@ -1,5 +1,4 @@
-// The limits of an application, from the limits that its owner configured, the defaults, and the operator's ceiling.
-// Pure.
+// Computes the limits of an application from its configured limits, the defaults, and the operator's ceiling. Pure.
 
 import type { Issue } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type PartialBrowserLimits } from '../../../contract/limits.ts';

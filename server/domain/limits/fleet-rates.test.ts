@@ -14,7 +14,7 @@ const WRITES_PER_MINUTE = 120;
 const WAIT_MS = 500;
 
 /**
- * A host, and a full bucket that is not refilled. `asked` contains the number of tokens in each request of the host.
+ * A host, and a full bucket that is not refilled. `asked` contains the number of tokens in each request from the host.
  */
 function hostWithFullBucket() {
   const requestedTokens: number[] = [];

@@ -14,7 +14,7 @@ import {
 } from './request-rates.ts';
 
 const SHARE_FRACTION = 1 / 20;
-/** The fraction of a share below which the next share is requested. */
+/** When less than this fraction of a share is left, the next share is requested. */
 const REFILL_FRACTION = 1 / 4;
 /**
  * How long a share is valid. After this time the shared bucket is full again, so tokens that were taken earlier no
@@ -43,7 +43,7 @@ interface Share {
 export class FleetRates {
   readonly #parts: FleetRatesParts;
   readonly #localRates: RequestRates;
-  /** Shares by credential, ordered by the latest request, oldest first. */
+  /** Shares by credential and kind of request. The least recently used share is first. */
   readonly #shares = new Map<string, Share>();
   #sweptMs: number;
 
@@ -64,8 +64,8 @@ export class FleetRates {
     const requestShare = (): Promise<void> =>
       this.#requestTokens(share, { id, what: requestKind, perMinute }, Math.max(shareSize, share.waitingCount));
     // Requests that arrive while a share is being requested wait for the same response. The response may contain fewer
-    // tokens than there are waiting requests, although the shared bucket has more. The remaining requests then request
-    // another share. The loop ends because each response contains tokens or sets `emptyUntilMs`.
+    // tokens than there are waiting requests, although the shared bucket has more. The requests that got no token then
+    // ask for another share. The loop ends because each response contains tokens or sets `emptyUntilMs`.
     while (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();
       if (waitMs > 0) throw rateRefused(requestKind, perMinute, waitMs);
@@ -83,7 +83,7 @@ export class FleetRates {
     const isLow = share.tokens < shareSize * REFILL_FRACTION && this.#now() >= share.emptyUntilMs;
     if (isLow && !share.pendingRequest) {
       share.pendingRequest = requestShare();
-      share.pendingRequest.catch(() => {}); // The next request that needs tokens tries again.
+      share.pendingRequest.catch(() => {}); // If this fails, the next request that needs tokens asks for a share again.
     }
   }
 

@@ -84,7 +84,7 @@ export class Limits {
     return this.#view(row);
   }
 
-  /** The effective limits, without checking a caller. */
+  /** Returns the effective limits without checking whether a caller may read them. */
   async effective(id: ApplicationId): Promise<BrowserLimits> {
     const { configured } = await this.#row(id);
     return effectiveLimits(configuredLimits(configured), this.#parts.ceiling);

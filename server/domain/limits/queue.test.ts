@@ -42,7 +42,7 @@ class QueueScene {
     return outcome;
   }
 
-  /** Enters the queue, and returns when the create is waiting. */
+  /** Enters the queue with a create, and returns when the create is waiting. */
   async join(
     application: ApplicationId,
     name: string,

@@ -73,13 +73,13 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Makes an attempt at once, unless another create is ahead, and further attempts while the create waits. No later
-   * create that needs the same slot is admitted first. Rejects if the caller disconnects, if an attempt rejects, or if
-   * the queue is closed.
+   * Makes an attempt at once, unless another create is ahead. Makes further attempts while the create waits. A later
+   * create that needs the same slot is not admitted first. Rejects if the caller disconnects, if an attempt rejects, or
+   * if the queue is closed.
    */
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
-    // The attempt and joining the queue are one step, so that creates wait in the order in which they were refused.
+    // The create is attempted and queued in one step, so that creates wait in the order in which they were refused.
     const arrival = await this.#arrivals.run(request.application, () => this.#arrive(request, sinceMs));
     return 'waiter' in arrival ? this.#wait(request, arrival.waiter, arrival.waitMs) : arrival;
   }
@@ -120,8 +120,8 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Returns the refusal of a create that is ahead of a new one: a create of the same application, or of any application
-   * that is waiting for a slot of this host.
+   * Returns the refusal of a create that is ahead of a new one. This is a create of the same application, or a create
+   * of any application if it is waiting for a slot of this host.
    */
   #refusalAhead(application: ApplicationId): Refusal | undefined {
     const ownQueue = this.#queues.get(application);
@@ -188,8 +188,8 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Serves the queues. To keep the order, only one round runs at a time. A call during a round starts another round
-   * afterwards.
+   * Serves the queues. To keep the order, only one round runs at a time. If this method is called during a round,
+   * another round follows.
    */
   async #serve(): Promise<void> {
     this.#mustServeAgain = true;
@@ -202,7 +202,7 @@ export class AdmissionQueue<T> {
     this.#isServing = false;
   }
 
-  /** Makes attempts in turns until the head of each application has been refused or no slot is free. */
+  /** Attempts the create at the head of each queue in turn, until each head has been refused or no slot is free. */
   async #serveRound(): Promise<void> {
     const refusedApplications = new Set<ApplicationId>();
     for (;;) {
@@ -216,7 +216,7 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Makes an attempt for the head of a queue. Returns false if the attempt was refused; the create then stays at the
+   * Attempts the create at the head of a queue. If the attempt is refused, returns false, and the create stays at the
    * head.
    */
   async #try(queue: Queue<T>, head: Waiter<T>): Promise<boolean> {

@@ -24,7 +24,7 @@ export interface WaitDetails {
   readonly waitedMs: number;
   /** The position of the create when it left the queue; 1 is the head. */
   readonly position: number;
-  /** The length of the queue at that time, including this create. */
+  /** The length of the queue when the create left it, including this create. */
   readonly waiting: number;
 }
 

@@ -12,7 +12,7 @@ const ROWS_MAX = 100_000;
 const SWEEP_MS = 60_000;
 /**
  * After the database has refused an attempt, further attempts are refused for this long without another query. The time
- * is short, because attempts that succeed are taken back.
+ * is short, because an attempt that succeeds is taken back, and another attempt is then allowed.
  */
 const REFUSAL_REPEAT_MS = 1_000;
 /** Maximum number of names whose refusal is remembered. */
@@ -82,7 +82,7 @@ export class SharedTally {
   readonly #clock: Clock;
   readonly #fleetCounter: FleetCounter;
   readonly #localTally: Tally;
-  /** Refusals because of the shared count, oldest first. */
+  /** Recent refusals by the database, by name, oldest first. */
   readonly #refusals = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
   constructor(options: SharedTallyOptions, clock: Clock, counter: FleetCounter) {

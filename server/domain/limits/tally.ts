@@ -10,7 +10,7 @@ import { fault } from '../faults.ts';
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** The counted attempts, in the plural, for the error message; for example `wrong codes`. */
+  /** A plural noun for the counted attempts, used in the error message, for example `wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;

@@ -12,12 +12,12 @@ export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 *
 export interface WaitingSource {
   /** The number of bytes buffered now. Called often. */
   bytes(): number;
-  /** Called if this buffer is the largest in a session, an application or the process that exceeds its bound. */
+  /** Called if a session, an application or the process exceeds its bound and this buffer is the largest in it. */
   close(bound: LevelKind): void;
 }
 
 export interface BytesWatch {
-  /** To be called whenever bytes were added or removed. */
+  /** Must be called whenever bytes have been added or removed. */
   note(): void;
   close(): void;
 }

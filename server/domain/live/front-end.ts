@@ -13,14 +13,17 @@ import { fault } from '../faults.ts';
 
 /** Time limit for creating a folder on a busy machine, including the start of Chromium and reading about 700 files. */
 const BUILD_MS = 60_000;
-/** Maximum number of versions to keep: the newest, and versions that sessions need after an upgrade of Chromium. */
+/**
+ * Maximum number of versions to keep: the newest, and older versions that running sessions still need after an upgrade
+ * of Chromium.
+ */
 const VERSIONS_MAX = 3;
 const FOLDER_PATTERN = /^[\w.-]{1,64}$/;
 const COMPRESSED_PATTERN = /\.(?:js|css|html|json|svg|md)$/;
 const compress = promisify(gzip);
 
 export interface FrontEndFiles {
-  /** As reported by the Chromium that the files were read from: `Chrome/156.0.1.2`. */
+  /** The product that Chromium reported when the files were read from it, for example `Chrome/156.0.1.2`. */
   readonly product: string;
   readonly files: ReadonlyMap<string, Buffer>;
 }

@@ -185,7 +185,7 @@ export class LiveView implements Watcher {
     return row && (hasEnded(row) || row.end) ? row : undefined;
   }
 
-  /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the agent endpoint does. */
+  /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the connect endpoint does. */
   async resolveClient(token: string, id: string): Promise<DirectClient> {
     const endedRow = await this.#endedSession(token, id);
     if (endedRow) throw sessionEnded(endedRow);
@@ -212,7 +212,7 @@ export class LiveView implements Watcher {
     return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
-  /** Records that DevTools was opened on a page, or closed. */
+  /** Records that DevTools was opened or closed for a page. */
   recordInspection(session: SessionId, page: string, change: 'opened' | 'closed'): void {
     this.#recordEvent(session, { type: `devtools.${change}`, actor: { kind: 'viewer' }, detail: { page } });
   }

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../kit/json.ts';
  */
 const RESPONSE_TIMEOUT_MS = 2_000;
 const WORLD = 'berth-live';
-/** Limits on the depth and the number of frames that are searched. */
+/** The maximum nesting depth and the maximum number of the frames that are searched. */
 const DEPTH_MAX = 8;
 const FRAMES_MAX = 50;
 
@@ -67,7 +67,8 @@ export class PageWorlds {
         const { result } = await frame.target.send('Runtime.evaluate', params, RESPONSE_TIMEOUT_MS);
         return Object(result);
       } catch {
-        // The document may have been replaced meanwhile, so try once more in the new one.
+        // The document may have been replaced in the meantime, so the function is called once more, in the new
+        // document.
         this.#worlds.get(frame.target)?.delete(frame.id);
         if (isLast || frame.target.isGone) break;
       }

@@ -57,7 +57,7 @@ export interface ViewedPageParts {
 
 interface QueuedStep {
   readonly run: () => Promise<void> | void;
-  /** Called instead of `run` if control is given back first. A step without `drop` runs even then. */
+  /** Called instead of `run` if control is given back before the step runs. A step without `drop` runs anyway. */
   readonly drop?: () => void;
 }
 
@@ -81,7 +81,7 @@ export class ViewedPage implements Closeable {
   #latestDragMove: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
   #isReleaseIgnored = false;
-  /** How often a viewer has given back control, or has left the page. */
+  /** The number of times that a viewer has given back control or left the page. */
   #controlEndCount = 0;
 
   constructor({ target, remoteFrames, isCovered, onChanged }: ViewedPageParts) {
@@ -106,7 +106,8 @@ export class ViewedPage implements Closeable {
   /** Resolves when all input so far has been sent to the browser or dropped. */
   async whenInputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // This step has no `drop`, because the step that is running when control is given back still sends its input.
+    // This step has no `drop`. If control is given back while another step is running, that step still sends its input,
+    // and this method must wait for it.
     if (this.#enqueue({ run: resolve })) await promise;
     await this.#pendingMove;
   }

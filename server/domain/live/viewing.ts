@@ -19,11 +19,11 @@ export interface LiveFrame {
   /** Whether the whole picture is masked for everyone except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /**
-   * Whether the page is not recorded, so that it is unknown what must be masked. The whole picture is then masked for
+   * True if the page is not recorded. It is then unknown what must be masked, so the whole picture is masked for
    * everyone except the person who has control.
    */
   readonly isMaskUnknown: boolean;
-  /** Size of the shown page, in CSS pixels. */
+  /** Size of the page in the picture, in CSS pixels. */
   readonly width: number;
   readonly height: number;
 }

@@ -22,7 +22,7 @@ export type LogState = 'on' | 'disabled' | 'expired';
 
 export interface LogPage {
   readonly entries: readonly SessionLog[];
-  /** The value for `after` with which to continue. Absent if nothing was read and `after` was not set. */
+  /** The value to pass as `after` to read the following entries. Absent if nothing was read and `after` was not set. */
   readonly nextAfter?: string;
   readonly state: LogState;
 }
@@ -40,7 +40,9 @@ export interface Logs {
     query: LogQuery,
     signal: AbortSignal,
   ): AsyncGenerator<readonly NumberedLog[], void>;
-  /** The network entries as a HAR file, in pieces of text. The promise rejects if the session does not exist. */
+  /**
+   * Returns the network entries as a HAR file, in pieces of text. The promise rejects if the session does not exist.
+   */
   har(
     caller: AgentCaller,
     session: string,

@@ -1,5 +1,5 @@
-// Which commands of clients are logged, and which fields of each command and of its response. Typed text and arguments
-// are never logged.
+// Decides which commands of clients are logged, and which fields of each command and of its response. Typed text and
+// arguments are never logged.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { redactedText, remoteObject } from './console-entries.ts';
 import { SCANNED_CHARS_MAX, scanExpression } from './expression.ts';

@@ -19,8 +19,8 @@ const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
 /**
- * Maximum number of queued messages. If the queue is full, the oldest message is parsed for each new one, because all
- * queued messages are parsed in one turn when an event of a page arrives.
+ * Maximum number of queued messages. If the queue is full, adding a message causes the oldest one to be parsed. The
+ * queue is short, because all queued messages are parsed in one turn when an event from a page arrives.
  */
 const QUEUE_MAX = 200;
 /**
@@ -40,7 +40,7 @@ const TYPING_COMMANDS: ReadonlySet<string> = new Set([
 
 export interface CommandLogParts {
   readonly log: SessionLog;
-  /** Returns the number of the page for a target that is a page or belongs to one. */
+  /** Returns the page number of a target that is a page or belongs to one. */
   readonly pageOf: (targetId: string) => number | undefined;
   readonly clock: Clock;
 }

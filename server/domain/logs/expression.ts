@@ -1,5 +1,5 @@
-// Redacts a JavaScript expression that a client evaluates. Quoted text may have been typed or be a credential, so it is
-// replaced. If the expression cannot be scanned reliably, all of it is replaced.
+// Redacts a JavaScript expression that a client evaluates. Quoted text is replaced, because it may be typed text or a
+// credential. If the expression cannot be scanned reliably, all of it is replaced.
 import { CUT, REDACTED, redactText, truncate } from './redact.ts';
 
 const EXPRESSION_CHARS_MAX = 2_048;
@@ -9,7 +9,7 @@ const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
 const BEFORE_REGEXP_PATTERN =
   /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
-/** How much of the text before a slash is searched. */
+/** How many characters before a slash are searched. */
 const LOOKBEHIND_CHARS = 40;
 /** Text that is kept as it is. */
 const PLAIN_TEXT = /[^/"'`]+/y;
@@ -99,8 +99,8 @@ class ExpressionScanner {
       else if (character === '\n' && quote !== '`') return false;
       else if (character === quote) {
         const literalContent = this.#text.slice(from, at);
-        // A template literal may contain another one. The end of the outer literal is then not searched for. Instead,
-        // the rest of the expression is redacted.
+        // This character may belong to a template literal inside the outer one. The end of the outer literal is not
+        // searched for. Instead, the rest of the expression is redacted.
         if (quote === '`' && literalContent.includes('${') && this.#text.indexOf('`', at + 1) >= 0)
           return this.#redactRest();
         this.literals.push(unescapeContent(literalContent));

@@ -63,7 +63,7 @@ export class HarAssembly {
     return this.#takeSettled();
   }
 
-  /** Returns the unfinished requests. */
+  /** Returns all requests that have not been returned yet, including unfinished requests. */
   finishAll(): HarEntry[] {
     return [...this.#chains.keys()].flatMap(id => this.#finish(id));
   }

@@ -19,9 +19,7 @@ import { ENTRIES_DROPPED } from './session-log.ts';
 const POLL_MS = 1_000;
 /** The number of chunks that are read at once: about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
-/**
- * A list ends after the entry with which it exceeds this size. The caller requests the remaining entries separately.
- */
+/** A list ends with the entry that makes it exceed this size. The caller requests the remaining entries separately. */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
@@ -125,7 +123,10 @@ export class LogService implements Logs, Closeable {
     }
   }
 
-  /** Yields the stored lines with numbers above `after`. Chunks without an entry of these kinds are skipped. */
+  /**
+   * Yields the stored lines with numbers above `after`. If `kinds` is set, skips chunks that contain no entry of these
+   * kinds.
+   */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,

@@ -1,4 +1,4 @@
-// Log entries for network events: the fields that a HAR file needs, without bodies, cookies and credentials.
+// Log entries for network events: the fields that a HAR file needs, without bodies, cookies or credentials.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { redactHeaders, redactUrl, truncate } from './redact.ts';
 import { objectAt, plainMembers, textAt, type UntrustedObject } from './values.ts';

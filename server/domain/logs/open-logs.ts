@@ -1,4 +1,4 @@
-// Assembles the modules of logs: watcher, service and tasks.
+// Assembles the parts of the log domain: the watcher, the service and the tasks.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';

@@ -135,7 +135,7 @@ function redactHeader(name: string, text: string): string {
 
 const URL_PATTERN = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
 const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
-/** Runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
+/** Matches runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
 const JWT_RUNS = /[\w.-]{16,}/g;
 const JWT_HEAD = /\beyJ[\w-]{6,}$/;
 /**
@@ -146,7 +146,7 @@ const CREDENTIAL_HEADERS =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
-/** Redacts texts that look like credentials in free text. */
+/** Redacts everything that looks like a credential in free text. */
 export function redactText(rawText: string): string {
   const text = boundedText(rawText, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;

@@ -59,7 +59,7 @@ export class SessionLog {
   readonly consoleUntilMs: number;
   /** Parses the commands that are still queued, because they may contain typed text that must be redacted. */
   parseQueuedCommands: () => void = () => {};
-  /** Returns the number of the page for a target that is a page or belongs to one. Set when the watcher starts. */
+  /** Returns the page number of a target that is a page or belongs to one. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
   readonly #usage: Record<LogKind, { entries: number; bytes: number }>;
@@ -104,7 +104,7 @@ export class SessionLog {
     if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 
-  /** Counts a dropped entry. Always returns false, as the result of `canAccept`. */
+  /** Counts a dropped entry. Always returns false, so that `canAccept` can return the result. */
   drop(kind: LogKind, reason: DropReason): false {
     const previousDrops = this.#droppedByKind.get(kind);
     if (previousDrops && previousDrops.reason !== reason) this.#writeMarker(kind, previousDrops);
@@ -125,12 +125,12 @@ export class SessionLog {
     this.drop(kind, 'unreadable');
   }
 
-  /** Marks a period in which nothing was recorded. */
+  /** Marks a period in which nothing was logged. */
   markGap(fromMs: number, toMs: number): void {
     this.#pushMarker('any', { reason: 'restart', from: fromMs, to: toMs });
   }
 
-  /** Stores new entries. Never rejects: if a write fails, its entries are written the next time. */
+  /** Stores new entries. Never rejects: if a write fails, the next write stores its entries. */
   write(): Promise<void> {
     this.#pendingWrite ??= Promise.resolve()
       .then(() => this.#writeAll())

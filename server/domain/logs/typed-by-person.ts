@@ -1,6 +1,6 @@
-// Removes text that a person may have typed from log entries: from all entries while a person has control in a masked
-// hand-off, and from entries for requests that began during that time. The typed text may be in the query of an
-// address, or in text of the page.
+// Removes text that a person may have typed. While a person has control in a masked hand-off, the text is removed from
+// all log entries. Afterwards, it is removed from entries for requests that began during that time. The typed text may
+// be in the query of an address, or in text of the page.
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { isObject } from '../../kit/json.ts';
 import { textAt, type UntrustedObject } from './values.ts';
@@ -35,7 +35,7 @@ export class TypedRequests {
   }
 }
 
-/** Removes the queries of addresses, all headers, and texts of the page. */
+/** Removes the queries of addresses, all headers, and text from the page. */
 export const withoutTypedText = (params: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(params).flatMap(([name, value]) => {

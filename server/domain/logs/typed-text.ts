@@ -12,8 +12,8 @@ const CHARS_MAX = 512;
 const STRINGS_MAX = 200;
 const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
- * Matches texts that must be redacted after they were passed to functions. Selectors, paths and code are also passed to
- * functions, but must not be redacted in URLs, so they do not match.
+ * Matches strings that must be redacted after they have been passed to functions. Selectors, paths and code are also
+ * passed to functions, but must not be redacted in URLs, so they do not match.
  */
 const PASSED_SECRET_PATTERN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY_WORDS_PATTERN = /^[\p{L}\s.,'’-]*$/u;
@@ -24,7 +24,7 @@ export class TypedText {
     PASSED_TEXTS_MAX,
     text => isDistinctive(text) && PASSED_SECRET_PATTERN.test(text),
   );
-  /** Typed lines. A line is kept as one text even if other commands were sent while it was typed. */
+  /** Typed lines. A line is kept as one string even if other commands are sent while it is being typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */
   readonly #typedCharacters = new Map<string, { word: string; line: string }>();
@@ -46,7 +46,10 @@ export class TypedText {
     this.#typedCharacters.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
   }
 
-  /** Called when another command was sent, because further characters may belong to another field. */
+  /**
+   * Called when a command is sent that does not type a character. The characters that follow may belong to another
+   * field.
+   */
   endWord(channel: string): void {
     const keys = this.#typedCharacters.get(channel);
     if (keys) keys.word = '';
@@ -92,7 +95,7 @@ export class TypedText {
   }
 }
 
-/** The newest distinctive texts, each with its encodings. */
+/** The newest distinctive strings, each with its encodings. */
 class TextMemory {
   readonly #max: number;
   readonly #isDistinctive: (text: string) => boolean;
@@ -111,7 +114,7 @@ class TextMemory {
     if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
   }
 
-  /** Replaces a remembered text with the longer text when another character has been typed. */
+  /** Replaces a remembered string with the longer string after another character has been typed. */
   grow(previous: string, text: string): void {
     if (this.#isDistinctive(text)) this.#encodings.delete(previous);
     this.add(text);
@@ -123,7 +126,7 @@ class TextMemory {
     return false;
   }
 
-  /** Redacts the remembered texts. Longer encodings are redacted first, because one encoding may contain another. */
+  /** Redacts the remembered strings. Longer encodings are redacted first, because one encoding may contain another. */
   redact(text: string): string {
     const encodings = [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
     return encodings

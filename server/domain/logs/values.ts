@@ -23,7 +23,7 @@ export const numberAt = (object: UntrustedObject | undefined, name: string): num
   return typeof value === 'number' ? value : undefined;
 };
 
-/** Returns a copy that has only the named members, and of these only strings, numbers and booleans. */
+/** Returns a copy that contains only the named members whose values are strings, numbers or booleans. */
 export function plainMembers(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
   const keptMembers: Record<string, Json> = {};
   for (const name of names) {

@@ -126,7 +126,7 @@ class Recorder {
     method: string,
     payload: UntrustedObject,
   ): void {
-    // Secrets are removed before texts are cut, because a truncated secret would not be recognized.
+    // Secrets are removed before text is truncated, because a truncated secret would not be recognized.
     const params = this.#log.secrets.cleanAll(payload);
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.

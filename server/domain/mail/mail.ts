@@ -45,7 +45,7 @@ export interface MailParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'mails'>;
   /** Absent if there is no mail server. */
   readonly sender?: MailSender;
-  /** Runs the task of this name soon. */
+  /** Makes the task with this name run soon. */
   readonly prompt: (task: string) => void;
 }
 
@@ -69,7 +69,7 @@ export class Mail {
   }
 
   /**
-   * Writes the e-mail in the caller's transaction. The caller calls `send` afterwards.
+   * Inserts the e-mail with `mails`, which may belong to a transaction. `send` must be called after the commit.
    * @throws Fault `rate_limited`
    */
   async write(

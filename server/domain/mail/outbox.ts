@@ -1,4 +1,5 @@
-// The operator's outbox: e-mails with their text. They can contain sign-in codes, so reading them is recorded.
+// The operator's outbox: e-mails with their text. They can contain sign-in codes, so each reading is recorded in the
+// audit log.
 import { MAILS_LISTED_MAX, type Mail, type MailList } from '../../../contract/mails.ts';
 import type { MailRow } from '../../engines/store/rows/mails.ts';
 import type { Store } from '../../engines/store/store.ts';

@@ -1,6 +1,6 @@
-// The browser tools of MCP clients. Sessions are opened and closed as over HTTP, and pages are driven through the
-// driver. Everything is done with the rights of the calling agent key. No state is kept here: the metadata of a session
-// names the key that opened it.
+// The browser tools of MCP clients. Sessions are opened and closed as over HTTP, and the driver acts on their pages.
+// Everything is done with the rights of the calling agent key. No state is kept here: the metadata of a session names
+// the key that opened it.
 import {
   BROWSER_TOOLS,
   type BrowserToolInput,
@@ -22,7 +22,7 @@ import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result
 /** The metadata field that names the agent key that opened a session with a tool. */
 const OPENED_BY = 'mcpKey';
 const SESSIONS_LISTED_MAX = 100;
-/** How long to wait for the end of the session after the connection was lost. */
+/** How long to wait for the end of the session after the connection to its browser was lost. */
 const END_WAIT_MS = 3_000;
 const END_POLL_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
@@ -44,7 +44,7 @@ export interface BrowserToolsParts {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
    * The address at which the driver reaches the browser of a session, with the rights of this caller. With `guest`, the
-   * driver's connection does not keep the session running after the clients of the session have left.
+   * driver's connection does not keep the session running after the clients of the session have disconnected.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access: 'guest') => string;
   /** Keeps a session without clients running until the hold is closed. */

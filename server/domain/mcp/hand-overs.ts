@@ -152,8 +152,8 @@ export class HandOvers {
 }
 
 /**
- * How many of the newest hand-offs are searched for one that this key requested. The newest one may belong to a viewer
- * who has taken control since then.
+ * How many of the newest hand-offs are searched for one that this key requested. A viewer who took control later has a
+ * newer hand-off.
  */
 const SEARCHED_HANDOFFS_MAX = 20;
 

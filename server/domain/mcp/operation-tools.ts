@@ -34,7 +34,7 @@ export interface OperationCall {
   readonly input: JsonObject;
   /** Identifies the call, if the client may send it again. */
   readonly idempotencyKey?: string;
-  /** The end user who must approve, for operations that an end user approves. */
+  /** The end user who must approve the call. Only for operations that end users approve. */
   readonly endUser?: EndUser;
   readonly signal: AbortSignal;
 }
@@ -51,7 +51,7 @@ export class OperationTools {
   readonly #parts: OperationToolsParts;
   /**
    * The invocations that wait for a person, by the digest of their call. A client of the 2025 protocol repeats the call
-   * when the person is done. Another process treats the repeated call as a new call.
+   * when the person is done. If another process gets the repeated call, that process treats it as a new call.
    */
   readonly #waitingInvocations = new Map<string, string>();
 

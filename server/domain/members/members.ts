@@ -1,5 +1,5 @@
-// Members of applications: list, change and remove. Changes are decided while the application is locked, by
-// membership-rules.ts.
+// Members of applications: list, change and remove. membership-rules.ts decides about changes while the application is
+// locked.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import type { ChangeMember, Member, MemberPage } from '../../../contract/members.ts';
 import { hasRight, type Role } from '../../../contract/roles.ts';
@@ -141,7 +141,7 @@ const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.g
 
 function positionIn(text: string): Pick<MemberRow, 'joinedAt' | 'accountId'> {
   const [time = '', accountId = ''] = text.split('/');
-  // From a cursor that this service has signed.
+  // The text comes from a cursor that this service has signed.
   return { joinedAt: new Date(Number(time)), accountId: accountId as AccountId };
 }
 

@@ -31,7 +31,7 @@ export function assertMayChange(
   if (memberRole === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
 }
 
-/** Whether a member with this role may give the other role. */
+/** Whether a member with the role `role` may give `assignedRole` to a member. */
 export const mayAssign = (role: Role, assignedRole: Role): boolean =>
   hasRight(role, assignedRole === 'owner' ? 'owners' : 'members');
 

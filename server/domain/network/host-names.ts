@@ -2,13 +2,13 @@
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../faults.ts';
 
-/** Letters of any script, digits, marks, dots, dashes, and underscores, which some names contain. */
+/** Letters of any script, digits, marks, dots and dashes. Underscores are allowed because some names contain them. */
 const HOST_PATTERN = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
 /**
- * Normalizes a host name. Undefined if the text has a scheme, path, port or wildcard. A leading `*.` is redundant and
- * removed.
+ * Normalizes a host name. Removes a leading `*.`, which is redundant. Undefined if the text has a scheme, a path, a
+ * port or any other wildcard.
  */
 export function normalizeHostName(entry: string): string | undefined {
   const text = entry.replace(/^\*\./, '').replace(/\.$/, '');

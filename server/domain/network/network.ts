@@ -56,8 +56,8 @@ export interface NetworkEngine {
 }
 
 /**
- * Encrypts the routes of a session, which contain passwords. A text that was sealed for one session cannot be opened
- * for another.
+ * Encrypts the routes of a session, which contain passwords. Text that was sealed for one session cannot be opened for
+ * another.
  */
 export interface RouteSeal {
   close(text: string, session: SealOwner): Promise<string>;

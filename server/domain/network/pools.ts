@@ -1,8 +1,8 @@
-// The operator's proxy pools, which rules of type `browserbase` select by place.
+// The operator's proxy pools, which rules of type `browserbase` select by location.
 import { createHash } from 'node:crypto';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** A proxy as it is stored, encrypted, with the session. */
+/** A proxy in the form in which it is encrypted and stored with the session. */
 export interface StoredProxy {
   readonly name: string;
   readonly scheme: 'http' | 'https' | 'socks5';
@@ -36,7 +36,7 @@ export interface Place {
 /** The country that `proxies: true` selects if there is a pool for it. Otherwise the first pool is used. */
 const COUNTRY_DEFAULT = 'US';
 
-/** Returns the first pool that matches every requested part of the place, or undefined. */
+/** Returns the first pool that matches every requested part of the location, or undefined. */
 export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): ProxyPool | undefined {
   if (!place) return pools.find(pool => pool.country === COUNTRY_DEFAULT) ?? pools[0];
   return pools.find(

@@ -1,4 +1,4 @@
-// The signed-in sessions of people: created at sign-in, given a new cookie at each proof of identity, listed and ended.
+// Human sessions: they are created at sign-in, get a new cookie at each proof of identity, and can be listed and ended.
 import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
 import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -45,8 +45,8 @@ export class HumanSessions {
   }
 
   /**
-   * Renews the session after a proof of identity, and returns its new cookie. The session gets the strength of this
-   * proof, even if an earlier one was stronger, because only the latest proof counts for a step-up.
+   * Renews the human session after a proof of identity, and returns its new cookie. The human session gets the strength
+   * of this proof, even if an earlier proof was stronger, because only the latest proof counts for a step-up.
    */
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();
@@ -90,12 +90,14 @@ export class HumanSessions {
     this.#dropFromCache(endedHashes);
   }
 
-  /** Ends all sessions of the account except `allBut`. If `allBut` is undefined, ends all of them. */
+  /** Ends all human sessions of the account except `allBut`. If `allBut` is undefined, ends all of them. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropFromCache(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }
 
-  /** Removes the account's sessions from the caches, because the proofs that the account can give have changed. */
+  /**
+   * Removes the account's human sessions from the caches, because the proofs that the account can give have changed.
+   */
   async refresh(accountId: AccountId): Promise<void> {
     this.#dropFromCache(await this.#parts.store.humanSessions.invalidateCaches(accountId));
   }

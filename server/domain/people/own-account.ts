@@ -127,7 +127,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginRegistration(await this.#get(accountId), origin);
   }
 
-  /** Adds a passkey, which counts as a proof with user verification. Returns the new cookie. */
+  /** Adds a passkey. The registration counts as a proof with user verification. Returns the new cookie. */
   async addPasskey(
     caller: HumanCaller,
     request: { readonly ticket: string; readonly name: string; readonly response: JsonObject },

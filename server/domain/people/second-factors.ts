@@ -78,7 +78,10 @@ export class SecondFactors {
     if (!(await store.accounts.spendRecoveryCode(account.id, hashOf(code), clock.now()))) throw signInFailed('code');
   }
 
-  /** Accepts each code once. Codes of time steps before the last accepted one are refused. */
+  /**
+   * Accepts a code only if its time step is later than that of the last accepted code. A code is therefore never
+   * accepted twice.
+   */
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
     const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));

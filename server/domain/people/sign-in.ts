@@ -110,7 +110,7 @@ export class SignIn {
       if (!(await trx.signInTickets.use(ticket.id, now))) throw signInFailed('link');
       if ((await trx.accounts.change(previousAccount.id, change)) === 'email_taken') throw emailTaken();
     });
-    // Ends the sessions that were created before the link was used.
+    // Ends the human sessions that were created before the link was used.
     await sessions.endOthers(previousAccount.id, undefined);
     const action = previousAccount.email === undefined ? 'account.created' : 'account.password_changed';
     await this.#recordAudit(action, previousAccount.id, source);

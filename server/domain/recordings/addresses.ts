@@ -34,8 +34,9 @@ export class Addresses {
   }
 
   /**
-   * Returns an address in the artifact store itself if the store can issue one. In playlists, the address is always one
-   * of this server, because it must stay the same between requests.
+   * Returns the address of a stored part. For an assembled file, this is an address in the artifact store itself, if
+   * the store can issue one. The addresses in a playlist always belong to this server, because they must stay the same
+   * between requests.
    */
   async urlOf(app: ApplicationId, storedArtifact: StoredArtifact, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;

@@ -45,7 +45,9 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
    * stored, or at once if the recording was also requested within the last minute.
    */
   readonly markWatched: (session: SessionId) => Promise<void>;
-  /** Resolves with true when the whole recording of an ended session is stored, or with false if it was not stored. */
+  /**
+   * Resolves with true when the whole recording of an ended session is stored, or with false if it could not be stored.
+   */
   readonly whenSettled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
   /** Length of a full segment. */

@@ -97,8 +97,8 @@ export class RecordingStorage implements RecordingSink {
   }
 
   /**
-   * Returns the id of the page's run with this init segment. Creates the run, and stores the init segment, if it is
-   * missing. The segments of a page with the same frame size have equal init segments and share a run.
+   * Returns the id of the page's run with this init segment. Creates the run and stores the init segment if they do not
+   * exist yet. The segments of a page with the same frame size have equal init segments and share a run.
    */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;

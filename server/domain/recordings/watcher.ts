@@ -1,5 +1,5 @@
-// Records sessions for which recording is turned on, from before the first client connects until after the last client
-// disconnects, and continues recordings of an earlier process.
+// Records sessions for which recording is turned on, from before the first client connects until the session ends.
+// Continues the recordings of an earlier process.
 import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';

@@ -83,7 +83,10 @@ export interface CreateOptions {
   readonly line?: LineTicket;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
-  /** Present if the request has no `Idempotency-Key` and its client repeats the request after a lost response. */
+  /**
+   * Present if the request has no `Idempotency-Key` and comes from a client that repeats a request after a lost
+   * response.
+   */
   readonly delivery?: ResponseDelivery;
   /** If set, the session holds no credit, because the invocation that creates the session holds it. */
   readonly isPaid?: true;

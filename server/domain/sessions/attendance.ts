@@ -4,8 +4,8 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /**
- * The time limit for commands to a browser whose end has been decided. It is shorter than the 15 s that a create waits
- * for a context that is still being saved.
+ * The time limits for watchers before and during the shutdown of a browser. Each is shorter than the 15 s that a create
+ * waits for a context that is still being saved.
  */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
@@ -34,7 +34,10 @@ export interface Attendance {
    * next process.
    */
   leave?(end?: SessionEnd): Promise<void> | void;
-  /** Called after `leave` of all watchers: the browser may be shut down cleanly before its box is ended. */
+  /**
+   * Called after `leave` has been called on all watchers. The watcher may shut down the browser cleanly before its box
+   * is ended.
+   */
   shutDown?(end: SessionEnd): Promise<void>;
 }
 

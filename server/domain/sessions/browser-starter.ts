@@ -105,7 +105,7 @@ export class BrowserStarter {
 
   /**
    * Takes over a claimed warm browser. Its box is written to the row by the statement that sets the status to RUNNING.
-   * Until then, a later process removes the box instead of adopting it.
+   * If the process ends before that, the next process removes the box instead of adopting it.
    */
   #attachToWarmBrowser(row: SessionRow, warmBrowser: BootedBrowser): BootedBrowser {
     warmBrowser.box.claim();

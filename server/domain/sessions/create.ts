@@ -1,5 +1,5 @@
-// All steps of a create: check, wait for admission, place the row, start the browser, respond. Also the response to a
-// repeated create, and how creates end when the service stops.
+// Carries out creates: checks the request, waits for admission, places the row, starts the browser and responds. This
+// file also responds to repeated creates, and finishes pending creates when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { type BrowserLimits, WAIT_SECONDS_MAX } from '../../../contract/limits.ts';
@@ -149,7 +149,7 @@ export class Creates {
     throw refusalFault(outcome.refused, outcome.waited);
   }
 
-  /** Makes one attempt to place the session: the transaction that counts, decides and inserts. */
+  /** Makes one attempt to place the session, in a transaction that counts, decides and inserts. */
   async #place(
     row: NewSession,
     { timeout }: SessionRequest,

@@ -9,7 +9,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 /** Official clients do not send a create again after this time. */
 const RESEND_MS = 120_000;
 
-/** A create that its client sends again after a lost response. */
+/** A create from a client that sends it again if the response is lost. */
 export interface ResponseDelivery {
   /** Digest of the body. Equal for identical requests. */
   readonly digest: Buffer;
@@ -30,7 +30,7 @@ export class ResponseDeliveries {
     this.#parts = parts;
   }
 
-  /** Called before the first request. Marks the responses that the previous process had not sent as lost. */
+  /** Called before the first request. Marks as lost the responses that the previous process had not sent. */
   async recover(): Promise<void> {
     const lost = await this.#parts.rows.markResponsesLost(this.#parts.host);
     if (lost > 0) this.#parts.log.info('session.responses_lost', { lost });

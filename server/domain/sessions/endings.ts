@@ -133,8 +133,8 @@ export class Endings {
   }
 
   /**
-   * Called when another host has ended the session in its row because it considered this host lost. A browser that is
-   * still running here is ended without an event.
+   * Called when the row shows that another host has ended the session because it considered this host lost. If the
+   * browser is still running here, it is ended without an event.
    */
   async #closeEndedSession(id: SessionId): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, log } = this.#parts;

@@ -120,7 +120,9 @@ function takeRead(reading: PageReading): boolean {
   return reading.readsLeft >= 0;
 }
 
-/** Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text. */
+/**
+ * Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text column.
+ */
 async function pageOf({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;

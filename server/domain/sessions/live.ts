@@ -82,7 +82,7 @@ export class LiveSession {
   tap: CommandTap | undefined;
   /** Secrets that the service typed into pages of the session. They are never shown. */
   readonly secrets = new SecretTexts();
-  /** Content types of documents. Filled by the watcher that listens to the browser. */
+  /** Content types of documents. Filled by the log watcher, so it is empty if the session has no log. */
   readonly responseTypes = new ResponseTypes();
   #cover: Cover | undefined;
   readonly #coverListeners = new Set<(cover: Cover | undefined) => void>();

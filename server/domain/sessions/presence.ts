@@ -15,7 +15,7 @@ export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
     'recordClientConnected' | 'recordClientDisconnected' | 'recordLastClientDisconnected'
   >;
   readonly graceMs: number;
-  /** Makes the task that ends due sessions run after this many milliseconds. */
+  /** Schedules a run of the task that ends due sessions, after this many milliseconds. */
   readonly scheduleExpiry: (ms: number) => void;
 }
 
@@ -38,7 +38,7 @@ export class Presence {
     this.#parts = parts;
   }
 
-  /** When the session ends unless a client connects. Undefined if it does not end for lack of clients. */
+  /** When the session ends unless a client connects. Undefined if the session does not end for that reason. */
   get deadline(): Date | undefined {
     return this.#deadline;
   }

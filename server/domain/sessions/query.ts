@@ -18,7 +18,7 @@ export interface SessionSearch {
 /** Matches `user_metadata[` and likely misspellings of it, such as `metadata[`. */
 const TERM_START = /^\s*(user_metadata|\w+\[)/;
 
-/** Parses metadata terms or words. A text that begins like a term is parsed as terms. */
+/** Parses metadata terms or words. A query that begins like a term is parsed as terms. */
 export function parseSessionQuery(text: string): SessionSearch {
   if (TERM_START.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');

@@ -1,5 +1,5 @@
-// Counts the creates that recently requested a warm browser. Above a threshold, demand counts as continuous. Browsers
-// are then started ahead of the next create instead of when the machine is idle.
+// Counts the creates that recently requested a warm browser. Above a threshold, demand counts as continuous, and
+// browsers are started in advance even while sessions are being started.
 import type { Clock } from '../../kit/clock.ts';
 
 const WINDOW_MS = 10_000;

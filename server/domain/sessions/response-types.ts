@@ -2,7 +2,7 @@
 // reports the response that becomes the download.
 import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
-/** The number of most recent documents that are kept. */
+/** The types of at most this many documents are kept: the most recent ones. */
 const TYPES_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
 const TYPE_PATTERN = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;

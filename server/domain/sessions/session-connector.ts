@@ -1,5 +1,6 @@
-// Authorizes connections to a session: by the signing key in its connect address, or by an agent key of its application
-// with the connect scope. Both require that the agent key is still valid. Waits for a session that is still starting.
+// Authorizes connections to a session. A client needs the signing key in the session's connect address, or an agent key
+// of the session's application that has the connect scope. A signing key is accepted only while the agent key that it
+// was issued to is valid. Waits for a session that is still starting.
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { isFault } from '../../kit/fault.ts';

@@ -201,7 +201,7 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
 export const defaultLaunch = (engine: Engine): LaunchSettings => launchSettings({ engine });
 
 /**
- * Returns a text that is equal for equal settings, because `joinLaunchSettings` always adds the members in the same
- * order.
+ * Returns a string that is the same for equal settings. This works because `joinLaunchSettings` always adds the members
+ * in the same order.
  */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

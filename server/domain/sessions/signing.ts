@@ -9,7 +9,7 @@ import type { ConnectFields } from './session.ts';
 
 export const CONNECT_SCOPE = 'browsers:connect';
 const PREFIX = 'k_';
-/** The agent key's id without its dashes, and 43 characters of signature. */
+/** `k_`, the agent key's id without its dashes, and 43 characters of signature. */
 const SIGNING_KEY_PATTERN = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
 
 export class Signing {

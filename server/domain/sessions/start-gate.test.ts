@@ -11,7 +11,7 @@ async function waitForTurns(): Promise<void> {
 
 const NOT_ABORTED = new AbortController().signal;
 
-/** Starts that end when the test calls `end`, and the order in which they began. */
+/** A gate whose starts end when the test calls `end`. Records the order in which the starts began. */
 function scene(places = 2) {
   const clock = new TestClock();
   const gate = new StartGate(clock, places);

@@ -1,5 +1,6 @@
-// Limits how many browsers start at once. Starts share the processors: if all of them ran at once, each would take as
-// long as all of them together. If they run one after the other, most browsers are ready earlier.
+// Limits how many browsers start at once. Browsers that are starting share the processors: if all of them started at
+// once, each start would take as long as all of them together. If they start one after the other, most browsers are
+// ready earlier.
 import { availableParallelism } from 'node:os';
 import { addMs, type Clock, callAt } from '../../kit/clock.ts';
 

@@ -1,4 +1,4 @@
-// Sessions whose browser this process is starting: a connecting client waits for the start, a release cancels it.
+// Sessions whose browser this process is starting. A connecting client waits for the start, and a release cancels it.
 import type { SessionId } from '../../kit/ids.ts';
 import type { LiveSession } from './live.ts';
 

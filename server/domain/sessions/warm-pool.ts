@@ -1,5 +1,5 @@
-// Warm browsers, so that a create does not have to wait for Chromium to start: some with the settings of an empty
-// create, some with settings that were requested recently. A browser is claimed once and never returned.
+// Keeps warm browsers, so that a create does not have to wait for Chromium to start. Some have the settings of an empty
+// create, and some have settings that were requested recently. A browser is claimed once and never returned.
 import type { Box } from '../../engines/slots/slots.ts';
 import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -102,7 +102,7 @@ export class WarmPool {
     return this.#parts.claims.areContinuous;
   }
 
-  /** Whether browsers start, with a description. */
+  /** Whether browsers start successfully, with a description. */
   get health(): { ok: boolean; detail: string } {
     const { size, clock } = this.#parts;
     const areFailuresPast = size === 0 && (!this.#failedAt || addMs(this.#failedAt, FAILURE_MEMORY_MS) < clock.now());

@@ -47,9 +47,9 @@ export interface Watcher {
    */
   attend?(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
-   * Called after every end, including the end of a session of a previous process. All processes of the box have ended,
-   * and its untrusted folder is about to be removed. Must be safe to repeat, because the server may die before the end
-   * is written.
+   * Called after every end, including the end of a session of a previous process, but not for a session that failed to
+   * start in this process. All processes of the box have ended, and its untrusted folder is about to be removed. Must
+   * be safe to repeat, because the server may die before the end is written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
   /**

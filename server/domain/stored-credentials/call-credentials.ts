@@ -15,7 +15,7 @@ export type Auth = NonNullable<HttpBinding['auth']>;
 
 export interface CallCredential {
   readonly headers: Readonly<Record<string, string>>;
-  /** Texts that are removed from the response. */
+  /** Strings that are removed from the response. */
   readonly secrets: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export class CallCredentials {
     const recorded = await store.atomically(async trx => {
       const uses = await trx.storedCredentials.takeUses(utcDay(clock.now()), BATCH);
       // Written in the order of the application ids. Each entry locks the chain of its application until the commit, so
-      // another order could cause a deadlock.
+      // a different order could cause a deadlock.
       for (const use of uses.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
         await audit.record(entryOf(use), trx);
       return uses.length;

@@ -18,9 +18,9 @@ const TEXT_CHARACTERS_MAX = 8_192;
 const SECRET_CHARACTERS_MIN = 8;
 /** Minimum length of a password. A shorter one could not be removed from responses that echo it. */
 const PASSWORD_CHARACTERS_MIN = 4;
-/** A text without line breaks and other control characters. */
+/** A string without line breaks or other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;
-/** A text that can be sent in a header as it is. */
+/** A string that can be sent in a header without encoding. */
 const HEADER_VALUE = /^[\u0020-\u007e]*$/;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -79,7 +79,7 @@ function problemOf(
     : 'does not have the required format';
 }
 
-/** Returns the secret texts of a value, which are removed from responses. */
+/** Returns the secret strings of a value, which are removed from responses. */
 export const secretsIn = (type: StoredCredentialType, value: CredentialValue): string[] => {
   const { key, password, totpSeed, clientSecret, pem, base64, username, clientId } = value;
   const pair =

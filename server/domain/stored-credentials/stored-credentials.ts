@@ -1,5 +1,6 @@
 // Credentials for other services: write, rotate, roll back, delete. Each value is sealed in the vault and bound to its
-// row. It is opened only for a call to an address that the credential allows.
+// row. It is opened only for a rollback, or for a call that sends it to a host or types it at an origin that the
+// credential allows.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import { CREDENTIAL_ID_OPTIONS } from '../../../contract/credential-names.ts';
 import {
@@ -46,7 +47,10 @@ export interface StoredCredentialsParts {
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly seal: ValueSeal;
-  /** A keyed digest of a text, which differs between applications. Hexadecimal. */
+  /**
+   * Returns a keyed digest of a string, in hexadecimal. The same string has different digests in different
+   * applications.
+   */
   readonly fingerprint: (application: ApplicationId, text: string) => string;
   readonly cursors: Cursors;
   readonly clock: Clock;

@@ -9,7 +9,7 @@ import { Secret } from '../../kit/secret.ts';
 import { credentialMissing } from './call-credentials.ts';
 import type { ValueSeal } from './stored-credentials.ts';
 
-/** One part of a credential, as a text that can be typed. */
+/** A part of a credential that can be typed as text. */
 export interface CredentialPart {
   readonly credential: string;
   readonly part: 'username' | 'password' | 'totp';

@@ -1,4 +1,5 @@
-// Quotes for packs of credit. The id of a quote contains a signature of the packs and prices that the caller has seen.
+// Quotes for packs of credit. The id of a quote contains a signature over the packs and prices that the caller has
+// seen.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Pack } from '../../kit/credit-packs.ts';

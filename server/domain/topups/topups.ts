@@ -119,7 +119,7 @@ export class TopUps {
     );
   }
 
-  /** Reads a checkout. Waits up to `wait` seconds until its status differs from `since`. */
+  /** Reads a checkout. Waits up to `wait` seconds for its status to differ from `since`. */
   async read(
     caller: AccountCaller,
     id: string,

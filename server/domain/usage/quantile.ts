@@ -2,7 +2,8 @@
 
 /**
  * Returns the quantile for `share`, interpolated within its bucket. `counts` has one number for each of `bounds`, and
- * one for the values above the last bound, for which the last bound is returned. Undefined if there are no values.
+ * one for the values above the last bound. If the quantile is among those values, the last bound is returned. Undefined
+ * if there are no values.
  */
 export function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);

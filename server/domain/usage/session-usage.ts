@@ -26,7 +26,7 @@ type MeteredSession = Pick<LiveSession, 'id'> & {
 };
 
 interface UsageMeter {
-  /** The usage until now. */
+  /** The usage so far. */
   now(): SessionUsageRow;
   /** The final usage. Set when the processes have ended. */
   final?: SessionUsageRow;
@@ -74,8 +74,8 @@ export class SessionUsage implements Watcher {
   }
 
   /**
-   * Saves the usage of all sessions. Returns the number of ended sessions, whose final usage could not be saved
-   * earlier.
+   * Saves the usage of all sessions. Returns the number of sessions that have ended and whose final usage could not be
+   * saved earlier.
    */
   async save(): Promise<{ late: number }> {
     const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());

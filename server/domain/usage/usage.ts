@@ -63,7 +63,7 @@ export class Usage {
     };
   }
 
-  /** Sums and stores the hours that are over. Returns their number. */
+  /** Sums and stores the usage of the hours that are over. Returns the number of hours. */
   async sum(): Promise<{ hours: number }> {
     const { rows, clock } = this.#parts;
     const endHour = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);

@@ -1,4 +1,4 @@
-// The messages of webhooks: their bodies, and the headers that sign them, as specified by Standard Webhooks:
+// The bodies of webhook messages, and the headers that sign them, as specified by Standard Webhooks:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { WEBHOOK_TEST_TYPE } from '../../../contract/webhooks.ts';
 import type { SessionEventRow } from '../../engines/store/rows/events.ts';

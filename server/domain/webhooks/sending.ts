@@ -27,8 +27,8 @@ const LANES_MAX = 64;
 /** Leaves lanes for other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
 /**
- * After this many deliveries, the lane is given to the webhook whose last turn was the longest ago. A failure also ends
- * the lane, because the endpoint may be slow.
+ * After this many deliveries, the lane ends, so that the webhook whose last turn was the longest ago can have a lane. A
+ * failure also ends the lane, because the endpoint may be slow.
  */
 const DELIVERIES_PER_LANE = 50;
 const DUE_DELIVERIES_AT_ONCE = 500;
@@ -85,8 +85,8 @@ export class DeliverySender implements Closeable {
   }
 
   /**
-   * Sorts webhooks by their last turn, the longest ago first, so that a slow endpoint with many deliveries does not
-   * keep its lane.
+   * Sorts the deliveries by the last turn of their webhook, earliest first, so that a slow endpoint with many
+   * deliveries does not keep its lane.
    */
   #sortByLastTurn(dueDeliveries: readonly DueDelivery[]): readonly DueDelivery[] {
     const turnOf = ({ webhookId }: DueDelivery): number => this.#turns.get(webhookId) ?? 0;

@@ -55,8 +55,8 @@ export interface Artifacts extends Closeable {
   /** Ignores keys that do not exist. */
   remove(keys: readonly ArtifactKey[]): Promise<void>;
   /**
-   * Creates a link that the store itself serves. Returns undefined if the store cannot serve links. The server must
-   * then serve the object.
+   * Creates a link that the store itself serves. Returns undefined if the store cannot serve links. In that case, the
+   * server must serve the object.
    */
   signedUrl(key: ArtifactKey, options: LinkOptions): Promise<string | undefined>;
   /** Must be called after a start. Removes unfinished objects that a killed server left behind. */

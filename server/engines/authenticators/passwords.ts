@@ -27,7 +27,7 @@ export class Passwords {
     waitingMax: WAITING_MAX,
     withinMs: WAIT_MS,
   });
-  /** A hash of no known password. Checking it takes as long as checking the hash of a password. */
+  /** A hash that matches no known password. Checking it takes as long as checking the hash of a password. */
   readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(PARAMETERS.tagLength));
 
   /** @throws WorkLimitReached if too many computations are waiting. */

@@ -1,6 +1,6 @@
 // The format of a backup: a zip archive whose entries have the paths of the data folder. The last entry is
 // `manifest.json`, which lists the others. The comment at the end of the archive contains the version of the format,
-// and a SHA-256 of all bytes before the digest.
+// and the SHA-256 digest of all bytes before the digest.
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { Fault } from '../../kit/fault.ts';
@@ -77,8 +77,7 @@ export function readManifest(text: string): Manifest {
 }
 
 /**
- * Whether the path is relative, without `.`, `..` and empty parts, and below a folder or file that a backup may
- * contain.
+ * Whether the path is relative, without `.`, `..` or empty parts, and below a folder or file that a backup may contain.
  */
 export function isSafePath(path: string): boolean {
   const parts = path.split('/');

@@ -23,8 +23,8 @@ import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
 /**
- * Time limit from connecting to Chromium until its first page exists. Less than the 30 s that the whole start of a
- * browser may take.
+ * The time limit from connecting to Chromium until its first page exists. It is shorter than the 30 s that the whole
+ * start of a browser may take.
  */
 const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from a client that connects. */
@@ -158,7 +158,7 @@ export class Browser implements Closeable {
     return this.#version;
   }
 
-  /** Resolves with the cause when the pipe breaks. */
+  /** Resolves with the cause when the pipe breaks or when too many messages could not be handled. */
   get failed(): Promise<Error> {
     return this.#mux.failed;
   }
@@ -169,15 +169,18 @@ export class Browser implements Closeable {
     return Array.isArray(browserContextIds) ? browserContextIds.filter(id => typeof id === 'string') : [];
   }
 
-  /** Applies the session's settings to a new browser context before the client that created it gets the response. */
+  /**
+   * Applies the session's settings to a new browser context. Must be called before the client gets the response to the
+   * command that created the context.
+   */
   async prepareContext(contextId: string): Promise<void> {
     await this.captureDownloads(contextId);
     await this.#control.grantGeolocation(contextId);
   }
 
   /**
-   * Makes Chromium save the downloads of one browser context, or of all browser contexts by default, in the session's
-   * folder. The name of each file is the GUID of its download.
+   * Makes Chromium save downloads in the session's folder. Applies to one browser context or, if `contextId` is absent,
+   * to all of them. The name of each file is the GUID of its download.
    */
   async captureDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
@@ -192,7 +195,7 @@ export class Browser implements Closeable {
     if (geolocation) await this.#control.setGeolocation(geolocation);
   }
 
-  /** Applies the settings again that ended with the channels of the process that started the browser. */
+  /** Reapplies the settings that were lost when the channels of the previous server process were detached. */
   async reapplySettings({ geolocation }: SessionSettings): Promise<void> {
     if (!geolocation) return;
     await this.#control.setGeolocation(geolocation);
@@ -227,7 +230,10 @@ export class Browser implements Closeable {
       await this.#control.send('Browser.cancelDownload', { guid, ...context }).catch(() => {});
   }
 
-  /** Cookies of the default browser context. Those of other browser contexts are deleted with their context. */
+  /**
+   * Returns the cookies of the default browser context. The cookies of any other browser context are deleted together
+   * with that context.
+   */
   async cookies(): Promise<readonly Cookie[]> {
     return cookiesIn(await this.#control.send('Storage.getCookies'));
   }
@@ -292,8 +298,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * The DevTools files that are bundled with this Chromium, by path. Works only if the policies of the browser allow
-   * `devtools:` pages.
+   * Returns the DevTools files that are bundled with this Chromium, by path. Works only if the policies of the browser
+   * allow `devtools:` pages.
    */
   readFrontEnd(): Promise<ReadonlyMap<string, Buffer>> {
     return readFrontEnd(this.#control);
@@ -304,17 +310,14 @@ export class Browser implements Closeable {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
-  /**
-   * The page whose address was the last to change, among pages with a web address. A new object is created for each
-   * change.
-   */
+  /** Among the pages with a web address, the page whose address changed last. Each change creates a new object. */
   get changedPage(): ChangedPage | undefined {
     return this.#control.changedPage;
   }
 
   /**
-   * Returns the current title of a page. The title is untrusted and unbounded. Returns undefined if there is no such
-   * page, or if the page already shows another address.
+   * Returns the current title of a page. The title is untrusted and unbounded. Returns undefined if the page does not
+   * exist or its address is no longer `url`.
    */
   async titleOf({ targetId, url }: ChangedPage): Promise<string | undefined> {
     return (await this.#control.pageInfos()).find(info => info.id === targetId && info.url === url)?.title;
@@ -448,8 +451,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Resizes the window so that the page has exactly this size. Chromium gives new windows of every browser context the
-   * size of the last window.
+   * Resizes the window so that the page has exactly the size of `viewport`. Chromium gives new windows of every browser
+   * context the size of the last window.
    */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
@@ -503,8 +506,9 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. The
-   * commands that capture downloads therefore follow in the same write, and Chromium handles both without a gap.
+   * Detaching a channel resets the download behavior that it set. A download that starts at that moment would be lost.
+   * The commands that capture downloads are therefore sent in the same write as the commands that detach, and Chromium
+   * handles them without a gap.
    */
   async #detachChannels(channelIds: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting

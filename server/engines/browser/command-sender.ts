@@ -16,7 +16,7 @@ import {
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
-/** Most responses have a few hundred bytes, but the cookies of a browser with 3,300 cookies of 4 KB take 14 MB. */
+/** Most responses are a few hundred bytes long, but a response with 3,300 cookies of 4 KB each takes 14 MB. */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
 const RESPONSE_BYTES_MAX_BY_METHOD: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 

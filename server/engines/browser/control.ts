@@ -31,7 +31,7 @@ export interface Page {
   readonly channel: Channel;
 }
 
-/** A page that was opened or has loaded another address. */
+/** A page that was opened or whose address changed. */
 export interface ChangedPage {
   readonly targetId: string;
   /** Untrusted and unbounded. */
@@ -91,10 +91,7 @@ export class Control implements ChannelOwner {
     return [...this.#pages.values()];
   }
 
-  /**
-   * The page whose address was the last to change, among pages with a web address. A new object is created for each
-   * change.
-   */
+  /** Among the pages with a web address, the page whose address changed last. Each change creates a new object. */
   get changedPage(): ChangedPage | undefined {
     return this.#changedPage;
   }
@@ -106,7 +103,7 @@ export class Control implements ChannelOwner {
   /**
    * Sets the geolocation of every existing and future page, and grants the permission to read it. New pages are not
    * paused, because resuming them would also resume them for clients. Pausing is not necessary, because a page requests
-   * its location only later.
+   * its location only some time after it has opened.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };
@@ -178,7 +175,7 @@ export class Control implements ChannelOwner {
   }
 
   /**
-   * Reads the icon of a page, and whether the page responds. The script runs in the page, which may be hostile and
+   * Returns the icon URL of a page and whether the page responds. The script runs in the page, which may be hostile and
    * return anything. Only http and https URLs are accepted.
    */
   async inspectPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {

@@ -1,7 +1,7 @@
 // Converts cookies between the format that Chromium returns and the format that it accepts.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
-/** A `Network.Cookie` of CDP, unchanged. */
+/** An unchanged CDP `Network.Cookie`. */
 export type Cookie = JsonObject;
 
 /** The fields that `Storage.setCookies` accepts. The other fields of a cookie are derived from them. */

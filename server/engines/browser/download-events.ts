@@ -1,5 +1,5 @@
-// Download events of all browser contexts, as they arrive on a root channel. The browser may be hostile, so the shape
-// of an event is validated here. The strings in an event are still untrusted.
+// Validates and dispatches the download events of all browser contexts, which arrive on a root channel. The browser may
+// be hostile, so the shape of each event is checked here. The strings in an event remain untrusted.
 
 import { type JsonObject, textAt } from '../../kit/json.ts';
 export interface DownloadListener {
@@ -22,7 +22,7 @@ export interface DownloadListener {
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const STATES = ['inProgress', 'completed', 'canceled'] as const;
 
-/** Whether the text has the form of a download GUID. The GUID is also the name of the downloaded file. */
+/** Whether the string has the form of a download GUID. The GUID is also the name of the downloaded file. */
 export const isDownloadGuid = (text: string): boolean => GUID.test(text);
 
 export function dispatchDownloadEvent(

@@ -14,7 +14,7 @@ export interface MessageWithEnvelope {
  */
 export type LongMessageReader = (message: Buffer, jobOwner: string) => Promise<MessageWithEnvelope>;
 
-/** Reading the largest message takes 1 s. */
+/** The time limit of a job. Reading the largest message takes 1 s. */
 const LIMIT_MS = 20_000;
 
 export const READ_ENVELOPE: Job<Uint8Array, MessageWithEnvelope> = {

@@ -1,8 +1,8 @@
 // Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
-// parsing them. The reader accepts a subset of what Chromium accepts, so that the reader and Chromium always interpret
-// a message in the same way: strict JSON, no NUL (which would end the message early on the pipe), no duplicate member.
-// If Chromium cannot parse a message, its response has no id and cannot be assigned to a client, so no such message is
-// forwarded.
+// parsing them. The reader accepts only strict JSON without duplicate members and without NUL, which would end the
+// message early on the pipe. This is a subset of what Chromium accepts, so the reader and Chromium always interpret a
+// message in the same way. If Chromium cannot parse a message, its response has no id and cannot be assigned to a
+// client, so no such message is forwarded.
 import { parseJson } from '../../kit/foreign.ts';
 import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
@@ -37,7 +37,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const MEMBERS_MAX = 16;
-/** Maximum nesting depth. No real command nests as deeply, and Chromium's own limit is 300. */
+/** Maximum nesting depth. No real command is nested this deeply, and Chromium's own limit is 300. */
 const DEPTH_MAX = 250;
 /** Chromium reads ids as signed 32-bit integers. */
 const ID_MAX = 2 ** 31 - 1;
@@ -45,7 +45,7 @@ const ID_MAX = 2 ** 31 - 1;
 const SAFE_DIGITS = 300;
 const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
 /**
- * Strings are scanned byte by byte up to this length. Most strings are short, and for a short string a call of
+ * Strings are scanned byte by byte up to this length. Most strings are short, and for a short string a call to
  * `indexOf` costs more than the scan.
  */
 const BYTEWISE_BYTES_MAX = 512;

@@ -19,7 +19,9 @@ export interface LoadedExtension {
 
 export class Extensions {
   readonly #control: Control;
-  /** Folders in the box, by folder path and by the name that callers use. */
+  /**
+   * The folders of the extensions in the box. Each folder is stored under its path and under the name that callers use.
+   */
   readonly #folders = new Map<string, string>();
 
   constructor(control: Control) {

@@ -1,5 +1,6 @@
-// Reads the DevTools files that are bundled with a Chromium, through a page of that Chromium, because their names in
-// its resource file are not documented. Starts at the page of the front end and follows the references of every file.
+// Reads the DevTools files that are bundled with Chromium. They are read through a page of that Chromium, because their
+// names in Chromium's resource file are not documented. Starts at the page of the front end and follows the references
+// in every file.
 import { isObject, type Json, textAt } from '../../kit/json.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import type { Control, Page } from './control.ts';

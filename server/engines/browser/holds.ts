@@ -86,9 +86,9 @@ export class Holds {
   }
 
   /**
-   * Calls `resume` as soon as no client holds the target of the server's channel: at once, right after the first client
-   * has resumed it, or when the clients that held it are gone. `scope` is the parent target, or undefined for the
-   * browser.
+   * Calls `resume` as soon as no client holds the target of the server's channel. This is the case at once, right after
+   * the first client has resumed the target, or when the clients that held it are gone. `scope` is the parent target,
+   * or undefined for the browser.
    */
   whenNotHeld(channel: Channel, type: string, scope: string | undefined, resume: () => void): void {
     if (channel.targetId === undefined) return resume();

@@ -1,4 +1,5 @@
-// Whether a message contains these bytes at this index. Uses a loop, because for a few bytes a native call costs more.
+// Whether `message` contains the bytes of `part` at the index `at`. Uses a loop, because a native call costs more for a
+// few bytes.
 
 export function matchesAt(message: Buffer, at: number, part: Buffer): boolean {
   for (let index = 0; index < part.length; index++) if (message[at + index] !== part[index]) return false;

@@ -46,12 +46,12 @@ export function responseId(message: Buffer): number | undefined {
 
 const SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
 const PROXY_PREFIX = Buffer.from('Proxy-');
-/** Cannot match inside a string, where each of these quotes would be escaped. */
+/** This cannot match inside a JSON string, because every quote in a string is escaped. */
 const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
 
 /**
  * Renames Proxy-Connection to Connection in the headers of a sent request. The browser sends the former to our egress
- * proxy, and the proxy sends the latter to the host. Changes the buffer, which is not used elsewhere.
+ * proxy, and the proxy sends the latter to the website. Changes the buffer, which is not used elsewhere.
  */
 export function withoutProxyHeader(message: Buffer): Buffer {
   if (!matchesAt(message, 0, SENT_HEAD)) return message;
@@ -127,8 +127,8 @@ export function parseEvent(message: Buffer): IncomingMessage {
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');
 /**
- * Base64 characters decoded at once: few enough for the young generation of the garbage collector, and a multiple of 4,
- * because 4 characters are 3 bytes.
+ * How many base64 characters are decoded at once. The number is small enough for the young generation of the garbage
+ * collector. It is a multiple of 4, because 4 characters encode 3 bytes.
  */
 const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
@@ -184,7 +184,7 @@ const TIMESTAMP = '"timestamp":';
  */
 const TAIL_BYTES = 64 * 1024;
 
-/** CDP's code for an unknown session. */
+/** CDP's error code for an unknown channel, which CDP calls a session. */
 export const NO_SUCH_SESSION = -32001;
 /** CDP's code for a command that failed. */
 export const SERVER_ERROR = -32000;

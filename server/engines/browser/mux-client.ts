@@ -40,8 +40,8 @@ export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
 /** Maximum number of unanswered commands on one channel. */
 export const PENDING_MAX = 50_000;
 /**
- * Maximum number of messages that are buffered for one withheld page. Beyond it, the second oldest is dropped, because
- * the oldest announces the page to the client.
+ * Maximum number of messages that are buffered for one withheld page. When the limit is exceeded, the second-oldest
+ * message is dropped, because the oldest one announces the page to the client.
  */
 const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
@@ -74,7 +74,10 @@ export type Verdict =
   | { readonly defer: Promise<Verdict> };
 
 export interface Policy {
-  /** Only commands with these methods are parsed and judged. All others are forwarded unchanged. */
+  /**
+   * Commands with these methods are always parsed and judged. Other commands are forwarded unchanged, unless
+   * `isWatched` returns true for their method.
+   */
   readonly watchedMethods: ReadonlySet<string>;
   /** Whether a method that is not in `watchedMethods` must currently be judged. */
   isWatched?(method: string): boolean;
@@ -104,14 +107,14 @@ export interface ClientListener {
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
   readLongMessage(message: Buffer): Promise<MessageWithEnvelope>;
   /**
-   * Maximum length, in bytes, of a response to this method. The client gets an error instead of a longer response, and
-   * no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
+   * Maximum length, in bytes, of a response to this method. The client gets an error instead of a longer response.
+   * Events for which `isLongEvent` returns true are dropped. Absent for a client without such limits.
    */
   responseBytesMax?(method: string): number;
 }
 
 /**
- * A command that a client sends. `message` is valid only during the call of `onCommand`, and must be copied to be kept.
+ * A command that a client sends. `message` is valid only during the call to `onCommand`, and must be copied to be kept.
  */
 export interface TappedCommand {
   readonly method: string;
@@ -174,8 +177,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Bytes of messages that are waiting for a page to respond, for an earlier command to be judged, or for a long
-   * message to be read.
+   * The total size, in bytes, of the messages that are waiting for a page to respond, for an earlier command to be
+   * judged, or for a long message to be read.
    */
   get bufferedBytes(): number {
     return this.#bufferedBytes;

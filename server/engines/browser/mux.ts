@@ -1,6 +1,7 @@
 // Routes messages between one browser's pipe and its channels. Each client has its own root channel
 // (`Target.attachToBrowserTarget`), so ids need no rewriting and messages are forwarded unchanged. The root of the pipe
-// is used only to attach and detach. Chromium's responses for unknown sessions arrive there without a channel.
+// is used only to attach and detach. Chromium's responses to messages for unknown channels arrive there without a
+// channel id.
 
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
@@ -22,8 +23,8 @@ import { Pipe } from './pipe.ts';
 
 const ROOT_RESPONSE_MS = 15_000;
 /**
- * Maximum number of messages from one browser that could not be handled. A working Chromium sends none. At this number,
- * the browser is assumed to be compromised or broken.
+ * If this many messages from one browser could not be handled, the browser is assumed to be compromised or broken. A
+ * working Chromium sends no such message.
  */
 const UNREADABLE_MAX = 100;
 /**
@@ -31,8 +32,8 @@ const UNREADABLE_MAX = 100;
  */
 const CHANNELS_MAX = 20_000;
 /**
- * Ids of commands on the root of the pipe start at a random number. They therefore differ from the ids of a previous
- * process, to which responses may still arrive.
+ * Ids of commands on the root of the pipe start at a random number. They therefore differ from the ids that a previous
+ * server process used. Responses to the commands of that process may still arrive.
  */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
@@ -156,8 +157,8 @@ export class Mux implements Closeable {
   }
 
   /**
-   * Sets the overrides of all channels on this target again (only the override `name`, if given), except for the
-   * channels of `exceptOwner`.
+   * Sends again the commands with which channels of owners other than `exceptOwner` have set overrides on this target.
+   * If `name` is given, restores only that override.
    */
   restoreOverrides(targetId: string, exceptOwner: ChannelOwner, name?: string): void {
     for (const channel of this.#channels.values())
@@ -177,7 +178,7 @@ export class Mux implements Closeable {
     }
   }
 
-  /** Fails the pending commands of a crashed target, because it never responds. */
+  /** Fails the pending commands of a crashed target, because Chromium does not respond to them. */
   onTargetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', keepAfterCrash);

@@ -29,7 +29,7 @@ const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceTy
 const FRAME_TREE_MS = 2_000;
 
 interface PageCheck {
-  /** Whether any channel is attached to the page, as of the last event. */
+  /** Whether any channel was attached to the page when the last event was sent. */
   isAttached: boolean;
   /** Whether the page has changed since the check began, so that it must be checked again. */
   isOutdated: boolean;
@@ -173,7 +173,7 @@ export class NavigationGuard implements ChannelOwner {
     }
   }
 
-  /** Returns the host of a URL that a main frame may not load. Undefined if it may load the URL. */
+  /** Returns the host of the URL if a main frame may not load the URL. Otherwise returns undefined. */
   #refusedHost(url: string | undefined): string | undefined {
     const hostname = hostOf(url);
     return hostname === undefined || this.#rule.allows(hostname, 'main', url ?? '') ? undefined : hostname;

@@ -57,7 +57,7 @@ export class Observation implements ChannelOwner {
     this.#holds = holds;
     this.#commandSender = new CommandSender(mux);
     this.whenOpened = this.#open(beforeUse);
-    this.whenOpened.catch(() => {}); // observers await it and get the error
+    this.whenOpened.catch(() => {}); // observers await `whenOpened` and get the error there
   }
 
   get channelId(): string | undefined {

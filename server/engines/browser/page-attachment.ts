@@ -1,5 +1,5 @@
-// A channel to one page, for a client that may reach only this page. The server attaches to the page through its own
-// channel to the browser. On that channel, the server also receives the event that the page has been closed.
+// A channel to one page, for a client that may reach only that page. The server attaches to the page through its own
+// channel to the browser. That channel also receives the event that reports the closing of the page.
 import { objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';

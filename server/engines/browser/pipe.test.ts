@@ -11,7 +11,7 @@ const READ_BYTES = 1024 ** 2;
 
 interface Fixture {
   readonly pipe: Pipe;
-  /** Everything that the listener received, in order; `batchEnd` marks the end of a read. */
+  /** Everything that the listener received, in order. `batchEnd` marks the end of a read. */
   readonly events: string[];
   /** The received messages, without those for which the listener threw. */
   readonly kept: Buffer[];

@@ -9,8 +9,8 @@ import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 /** The largest message from the browser that is accepted. A longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
 /**
- * Maximum number of bytes that wait for a slow browser. Beyond it, commands from clients are refused. The limit is
- * larger than any one message.
+ * Maximum number of bytes that wait for a slow browser. When more bytes are waiting, commands from clients are refused.
+ * The limit is larger than any single message.
  */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
 const HIGH_WATER_BYTES = 4 * 1024 ** 2;
@@ -20,11 +20,11 @@ const NUL = Buffer.from([0]);
 
 export interface PipeListener {
   message(message: Buffer): void;
-  /** Called if a message was longer than INCOMING_BYTES_MAX, with its first and last bytes. */
+  /** Called with the first and last bytes of a message that was longer than INCOMING_BYTES_MAX. */
   oversized(head: Buffer, tail: Buffer): void;
   /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
-  /** Called when a listener threw while it handled a message. The following messages are still delivered. */
+  /** Called when the listener threw an error while it handled a message. The following messages are still delivered. */
   unreadable(error: unknown): void;
   failed(error: Error): void;
 }
@@ -187,7 +187,10 @@ export class Pipe {
     this.#freeParts();
   }
 
-  /** Frees the memory at once. Leaving large messages to the garbage collector doubles the number of its pauses. */
+  /**
+   * Frees the memory at once. Leaving large messages to the garbage collector doubles the number of garbage collection
+   * pauses.
+   */
   #freeParts(): void {
     for (const part of this.#parts) for (const buffer of wholeBufferOf(part)) buffer.transfer(0);
     this.#parts.length = 0;

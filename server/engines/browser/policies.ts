@@ -62,7 +62,7 @@ export class PolicyFolders {
     });
   }
 
-  /** Prepares a folder that contains the policies of every browser and `extraPolicies`. */
+  /** Prepares a folder that contains the policies that all browsers share, together with `extraPolicies`. */
   prepare(extraPolicies: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, ...extraPolicies }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);

@@ -30,7 +30,10 @@ export class SharedFolders {
   readonly #options: SharedFoldersOptions;
   readonly #turns = new TurnQueue<string>();
   readonly #useCounts = new Map<string, number>();
-  /** Browsers that started earlier belong to a previous process and are not included in the use counts. */
+  /**
+   * The time since which uses are counted. Browsers that started before this time belong to a previous process and are
+   * not included in the use counts.
+   */
   readonly #countedSinceMs: number;
 
   constructor(folderOptions: SharedFoldersOptions) {

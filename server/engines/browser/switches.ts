@@ -7,8 +7,8 @@ export interface SwitchOptions {
   readonly folder: string;
   readonly egressPort: number;
   /**
-   * For Accept-Language and navigator.languages. The locale itself is set in the environment. Shared and service workers
-   * of headless shell do not get the languages.
+   * The locale for Accept-Language and navigator.languages. The locale of the browser itself is set in the environment.
+   * In headless shell, shared workers and service workers do not get the languages.
    */
   readonly locale?: string;
   /** Whether Chromium's own sandbox is on. Chromium refuses to run it as root. */
@@ -79,7 +79,7 @@ const DEFAULT_LOCALE = 'en-US';
 /** Switches for behavior that `chromium` has by default and headless shell does not. */
 const SHELL_ONLY_SWITCHES = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
-  '--font-render-hinting=medium', // otherwise the width of text differs from `chromium`
+  '--font-render-hinting=medium', // otherwise text has a different width than in `chromium`
 ];
 
 export function switches(options: SwitchOptions): readonly string[] {

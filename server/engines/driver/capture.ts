@@ -163,8 +163,8 @@ async function captureText(
 type PageLocator = ReturnType<Page['locator']>;
 
 /**
- * Reads the content and cuts it in the page. The page may replace the functions used for that, so the caller cuts the
- * result again.
+ * Reads the content and cuts it in the page. The page may have replaced the functions that cut it, so the caller cuts
+ * the result again.
  */
 async function readContent(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {

@@ -11,7 +11,7 @@ export interface CleanInput {
 }
 
 const LIMIT_MS = 20_000;
-/** The lowest limit at which text from a page is cut. A text of at least this length may have been cut. */
+/** The lowest limit at which strings from a page are cut. A string of at least this length may have been cut. */
 const CUT_CHARACTERS_MIN = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {

@@ -1,6 +1,6 @@
 // The commands of the driver and their results, as sent between the main thread and the driver's threads.
 
-/** An element of the page: its reference in the newest snapshot, such as `e12`. */
+/** The reference of an element in the newest snapshot of the page, such as `e12`. */
 export type Ref = string;
 
 export interface FileContent {
@@ -32,7 +32,7 @@ export type Command =
       readonly ref: Ref;
       readonly text: string;
       readonly submit: boolean;
-      /** Types key by key, for pages that handle key events. */
+      /** Whether to type key by key, for pages that handle key events. */
       readonly slowly: boolean;
     }
   | { readonly do: 'fill'; readonly fields: readonly Field[] }
@@ -98,7 +98,7 @@ export type Step =
   | { readonly do: 'take'; readonly wanted: WantedContent };
 
 export interface StepResult extends Omit<CapturedPage, 'url' | 'title' | 'status'> {
-  /** `person`: a hand-off to a person, which is not a step of the driver. */
+  /** `person` stands for a hand-off to a person, which the driver does not perform. */
   readonly do: Step['do'] | 'person';
 }
 
@@ -159,7 +159,7 @@ export interface PageState {
   readonly title: string;
   /** The accessibility tree as YAML, with a reference for each element. Absent if the command does not need it. */
   readonly snapshot?: string;
-  /** The snapshot was cut at its size limit. */
+  /** Whether the snapshot was cut at its size limit. */
   readonly isCut?: boolean;
 }
 
@@ -207,9 +207,9 @@ export interface CommandMessage {
 }
 
 /**
- * A message from a driver thread to the main thread. `id`: the command that has succeeded or failed. `helpId`: the id
- * of a request for help. `commandId`: the command that needs the help. `closed`: the session whose connection to the
- * browser has been closed.
+ * A message from a driver thread to the main thread. `id`: the id of the command that has succeeded or failed.
+ * `helpId`: the id of a request for help. `commandId`: the id of the command that needs the help. `closed`: the session
+ * whose connection to the browser has been closed.
  */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
@@ -224,7 +224,7 @@ export type ThreadMessage =
 
 /**
  * A task that must be done outside the driver for a step. `type`: type the text of this step into the element that has
- * the attribute named in `mark`. `cover`: hide the fields and all text of the page that contains a typed text.
+ * the attribute named in `mark`. `cover`: hide the fields of the page and all of its text that contains a typed string.
  * `uncover`: show them again, and fail if any of them was visible in between.
  */
 export type HelpRequest =

@@ -47,7 +47,8 @@ const SESSION_ENDED = 'The session has ended.';
 const THREAD_REPLACED =
   'The command failed, because the browser driver of the service was restarted. Take a new snapshot and repeat the command.';
 /**
- * A thread that has not stopped a command this long after the limit of the command is considered blocked, and is ended.
+ * If a thread has not stopped a command this long after the command's time limit, the thread is considered blocked and
+ * is ended.
  */
 const BLOCKED_MS = 15_000;
 
@@ -134,7 +135,7 @@ export class Driver implements Closeable {
     const disconnectMessage: DisconnectMessage = { sessionToDisconnect: session };
     drivenSession.thread.worker.postMessage(disconnectMessage);
     if (drivenSession.thread.sessions.size > 0) return;
-    // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
+    // A page that hangs leaves its command pending. The thread is then ended, so that no other session uses it.
     if (drivenSession.thread.pendingCommands.size > 0)
       void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED);
     else this.#endLater(drivenSession.thread);

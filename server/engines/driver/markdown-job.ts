@@ -6,7 +6,7 @@ import TurndownService from 'turndown';
 
 export interface MarkdownInput {
   readonly html: string;
-  /** The address of the page, to make links absolute. */
+  /** The address of the page. It is used to make links absolute. */
   readonly url: string;
   readonly isWhole: boolean;
 }

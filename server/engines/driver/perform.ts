@@ -12,11 +12,14 @@ const NAVIGATION_MS = 60_000;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 const JPEG_QUALITY = 80;
 const TEXT_CHARACTERS_MAX = 100_000;
-/** Maximum length, as JSON, of a value that a script returns. The part that is shown is cut at TEXT_CHARACTERS_MAX. */
+/**
+ * Maximum length of a value that a script returns, in characters of JSON. Only the first TEXT_CHARACTERS_MAX characters
+ * are shown.
+ */
 const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
-/** The members of a browser that the commands use. */
+/** The members of DrivenBrowser that the commands use. */
 export interface CommandTarget {
   readonly pages: readonly Page[];
   page(): Promise<Page>;
@@ -248,8 +251,8 @@ const evaluationSource = (code: string): string =>
   `async (...given) => { const value = (${code}\n); return (${checkLength})(typeof value === 'function' ? await value(...given) : value, ${VALUE_CHARACTERS_MAX}); }`;
 
 /**
- * Throws if a value is too long. Runs in the page, whose scripts can circumvent this check. The server refuses a
- * response that is too long in any case, but with a less clear error.
+ * Throws if a value is too long. Runs in the page, whose scripts can circumvent this check. In any case, the server
+ * refuses a response that is too long, but with a less clear error.
  */
 function checkLength(value: unknown, max: number): unknown {
   let length: number | undefined;

@@ -52,8 +52,7 @@ class Progress {
 
 /**
  * Performs the steps of an operation. All steps share one deadline, because some of Playwright's functions have no
- * timeout and a page can hang.
- * Throws DriveFailed. If a step failed, `details.step` is its number, from 0.
+ * timeout and a page can hang. Throws DriveFailed. If a step failed, `details.step` is its number, counted from 0.
  */
 export async function runSteps(page: Page, request: Steps, help: Helper): Promise<StepsOutcome> {
   const progress = new Progress(request.timeoutMs);
@@ -175,8 +174,8 @@ async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>)
 const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType, buffer: Buffer.from(bytes) });
 
 /**
- * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may have another cause
- * than the step and are returned unchanged.
+ * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may not have been
+ * caused by the step and are returned unchanged.
  */
 function withStepNumber(error: unknown, step: number, failedStep: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';

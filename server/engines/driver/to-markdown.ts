@@ -3,7 +3,7 @@
 import type { Job } from '../../kit/worker-pool.ts';
 import type { MarkdownInput } from './markdown-job.ts';
 
-/** Parsing and converting the largest document takes a few seconds. */
+/** The time limit of a conversion. Parsing and converting the largest document takes a few seconds. */
 const LIMIT_MS = 20_000;
 
 export const TO_MARKDOWN: Job<MarkdownInput, string> = {

@@ -1,6 +1,6 @@
-// Reads a list of ad hosts: hosts files, plain names, and Adblock Plus rules for whole hosts (`||ads.test^`,
-// `@@||good.test^`). Other rules are skipped, because the proxy sees neither the path of a request nor the page that
-// sent it. A library parses the Adblock Plus rules.
+// Reads a list of ad hosts. The lines may be entries of hosts files, plain names, or Adblock Plus rules for whole hosts
+// (`||ads.test^`, `@@||good.test^`). Other rules are skipped, because the proxy sees neither the path of a request nor
+// the page that sent it. A library parses the Adblock Plus rules.
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { type HostMatcher, hostMatcher } from './host-rules.ts';
@@ -54,7 +54,7 @@ function lineFor(texts: readonly string[], isAllowRule = false): HostRuleLine | 
   return names.includes(undefined) ? undefined : { isAllowRule, names: names.filter(name => name !== undefined) };
 }
 
-/** Imports the library only if there is a list, because it takes 17 MiB of memory. */
+/** Imports the library only if there is a list, because the library takes 17 MiB of memory. */
 async function ruleReader(): Promise<ReadRule> {
   const { NetworkFilter } = await import('@ghostery/adblocker');
   return line => {

@@ -95,7 +95,8 @@ class Race<S extends Socket> {
       this.stop();
       this.#winner.resolve({ socket, address });
     });
-    // The listener is not removed after the connect, because an `error` event without a listener would end the process.
+    // The listener is not removed after the connection has been established, because an `error` event without a
+    // listener would end the process.
     socket.on('error', error => {
       this.#pendingSockets.delete(socket);
       this.#tryNext(error);

@@ -1,5 +1,5 @@
-// Writes data from the network to the browser's socket. One buffer is reused when the kernel has taken all of its data.
-// No memory is allocated for a chunk, no Node stream is used, and a slow browser causes backpressure.
+// Writes data from the network to the browser's socket. A single buffer is reused each time the kernel has taken all of
+// its data. No memory is allocated per chunk, no Node stream is used, and a slow browser causes backpressure.
 import type { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 

@@ -46,12 +46,12 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export interface EgressListener {
   /**
-   * Returns the text that the log contains in place of `text`, which may contain a host name. A page can put secrets
-   * into a host name. If absent, the log contains the text unchanged.
+   * Returns the string that is logged instead of `text`, which may contain a host name. A page can put secrets into a
+   * host name. If absent, `text` is logged unchanged.
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;
-  /** A host could not be reached, or did not send a valid response. */
+  /** Called when a host could not be reached or did not send a valid response. */
   failed?(failure: HostFailure): void;
   proxyFailed?(failure: ProxyFailure): void;
 }
@@ -86,7 +86,7 @@ export interface EgressCounters {
   readonly bytesDown: number;
   /** The part of `bytesUp` and `bytesDown` that went through upstream proxies. */
   readonly bytesByProxy: number;
-  /** Number of outbound connections: all that were opened, and those that are still open. */
+  /** The number of outbound connections that were opened, and how many of them are still open. */
   readonly connections: number;
   readonly connectionsOpen: number;
   readonly refusals: Readonly<Partial<Record<RefusalRule, number>>>;
@@ -178,7 +178,7 @@ class SessionEgress implements Egress {
       keepAliveTimeout: this.#limits.unusedMs,
       connectionsCheckingInterval: Math.min(this.#limits.sweepMs, this.#limits.headMs),
     });
-    // 0 means no limit. Node would silently drop headers over the limit; maxHeaderSize bounds the bytes.
+    // 0 means no limit. With a limit, Node would silently drop the excess headers. `maxHeaderSize` limits the bytes.
     http.maxHeadersCount = 0;
     const onInternalError = (error: unknown, [{ socket }]: readonly [IncomingMessage, ...unknown[]]): void =>
       this.#onInternalError(error, socket);
@@ -260,7 +260,8 @@ class SessionEgress implements Egress {
     const target = authorityTarget(request.url ?? '');
     if (!target) return rejectConnect(stream, new FailedError('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
-      // A failure is not reported if the browser no longer waits for the connection, which may be its cause.
+      // A failure is not reported if the browser has already closed the connection, because that may have caused the
+      // failure. A refusal is always reported.
       if (!stream.destroyed || error instanceof RefusedError) this.#logFailure(error, target, 'connect');
       rejectConnect(stream, error);
     });
@@ -331,7 +332,7 @@ class SessionEgress implements Egress {
     return this.#listener.redactText?.(text) ?? text;
   }
 
-  /** Calls a listener and catches its exceptions, which would otherwise end the process with all sessions. */
+  /** Calls a listener and catches its exceptions, which would otherwise end the server process. */
   #callSafely(call: () => void): boolean {
     try {
       call();

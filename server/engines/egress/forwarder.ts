@@ -132,7 +132,7 @@ export class Forwarder {
     };
     try {
       const outgoing = send(args);
-      // 0 means no limit. Node would silently drop headers over the limit; maxHeaderSize bounds the bytes.
+      // 0 means no limit. With a limit, Node would silently drop the excess headers. `maxHeaderSize` limits the bytes.
       outgoing.maxHeadersCount = 0;
       return outgoing;
     } catch (error) {
@@ -191,13 +191,16 @@ function sendResponse(
     fail(error instanceof FailedError ? error : new FailedError('bad_answer', error));
     return;
   }
-  // The parser first emits the body bytes that arrived together with the head.
+  // First, the parser must emit the body bytes that arrived together with the head.
   process.nextTick(() => {
     if (!incoming.destroyed && !response.destroyed) sendResponseBody(proxiedResponse);
   });
 }
 
-/** Whether the response is sent in chunks, as it arrived. A chunk keeps its size unless it arrived in several reads. */
+/**
+ * Whether the response is sent in chunks. This is the case if it arrived in chunks and the browser uses HTTP/1.1. A
+ * chunk keeps its size unless it arrived in several reads.
+ */
 const isChunked = ({ incoming, response }: ProxiedResponse): boolean =>
   incoming.headers['transfer-encoding'] === 'chunked' && response.req.httpVersion === '1.1';
 
@@ -269,7 +272,7 @@ function sendPage(request: IncomingMessage, response: ServerResponse, { status, 
 
 type Ending = 'reset' | 'end' | 'malformed';
 
-/** How to end the browser's connection, to match what the host did. */
+/** Returns how the browser's connection must be ended to match what the host did. */
 function endingOf(error: unknown): Ending {
   if (error instanceof FailedError) return error.kind === 'bad_answer' ? 'malformed' : 'reset';
   if (!(error instanceof Error && 'code' in error)) return 'reset';

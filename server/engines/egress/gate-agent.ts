@@ -44,7 +44,7 @@ export class GateAgent extends Agent {
     return undefined;
   }
 
-  /** Closes the idle connections to other targets. */
+  /** Closes all idle connections except those to `target`. */
   keepOnly(target: Target | undefined): void {
     const keptName = target && this.getName({ host: target.hostname, port: target.port });
     for (const [name, sockets] of Object.entries(this.freeSockets)) {

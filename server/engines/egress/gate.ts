@@ -22,7 +22,7 @@ export interface GateOptions {
   readonly limits: EgressLimits;
 }
 
-/** Names of cloud metadata services. They are refused if an upstream proxy would resolve the name. */
+/** Names of cloud metadata services. Such a name is refused if an upstream proxy would resolve it. */
 const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'metadata']);
 
 export class Gate {
@@ -117,7 +117,10 @@ export class Gate {
     return upstream?.trusted || this.#policy.checkAddress(address, port, local).isAllowed;
   }
 
-  /** Checks a target whose name an upstream proxy resolves. Only the name itself can then be checked. */
+  /**
+   * Checks a target that is sent to an upstream proxy without being resolved here. If the target is a name, only the
+   * name itself can be checked.
+   */
   #checkUnresolved({ hostname, address, port }: Target): void {
     if (address) this.#check(address, port);
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new RefusedError('loopback');

@@ -44,7 +44,10 @@ function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
 
 export type Framing = 'none' | 'length' | 'chunked' | 'unknown';
 
-/** How the body of a request is delimited. `unknown` is ambiguous (request smuggling) and is not forwarded. */
+/**
+ * How the body of a request is delimited. `unknown` means that the length is ambiguous, which could be used for request
+ * smuggling. Such a request is not forwarded.
+ */
 export function framingOf(raw: RawHeaders): Framing {
   const lengths = values(raw, 'content-length');
   const codings = values(raw, 'transfer-encoding');

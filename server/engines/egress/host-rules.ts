@@ -25,7 +25,7 @@ export function hostMatcher(policy: HostPolicy): HostMatcher {
   };
 }
 
-/** Returns a function that decides whether a host, or a parent domain of it, is in the set. */
+/** Returns a function that tells whether a host name or one of its parent domains is in the set. */
 export const listMatcher =
   (names: ReadonlySet<string>): HostMatcher =>
   hostname => {

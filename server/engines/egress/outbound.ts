@@ -10,7 +10,7 @@ export interface OutboundConnection {
   readonly socket: Socket;
   /** The requested host. */
   readonly hostname: string;
-  /** The connected address, which is that of the host or that of the proxy. */
+  /** The remote address of the connection, which belongs to the host or to the proxy. */
   readonly address: Address;
   readonly port: number;
   /** The local address of the connection. Undefined if the socket was already closed. */

@@ -1,4 +1,5 @@
-// The policy of one session: which hosts and addresses it may reach, and through which proxy. Replaced as a whole.
+// The policy of one session: which hosts and addresses it may reach, and through which proxy. A change replaces the
+// whole policy.
 import type { Address, AddressRange } from './address.ts';
 import type { HostMatcher, HostRule } from './host-rules.ts';
 import { addressRules, type Verdict } from './rules.ts';
@@ -6,7 +7,10 @@ import type { ThisMachine } from './this-machine.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
-  /** Returns the rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
+  /**
+   * Returns the rule that refuses a host name, which has not been resolved yet. Returns undefined if the host is
+   * allowed.
+   */
   ruleRefusingHost(hostname: string): HostRule | undefined;
   /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
   checkAddress(address: Address, port: number, local?: string): Verdict;

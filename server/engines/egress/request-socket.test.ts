@@ -9,7 +9,7 @@ import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
 const WAIT_MS = 30_000;
-/** More than the socket buffers of the kernel hold. */
+/** More bytes than the kernel's socket buffers hold. */
 const WAITING_BYTES = 16 * 1024 * 1024;
 /** The data that is read through the shared buffer. Later reads use the socket's own buffer. */
 const FIRST_TEXT = 'x'.repeat(16 * 1024);

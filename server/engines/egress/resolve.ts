@@ -1,6 +1,6 @@
 // Resolves names: first with the static names of the operator, then as localhost, then with DNS. The caller checks the
-// addresses. Uses c-ares instead of getaddrinfo, because one page with unresolvable names could block the four threads
-// that Node uses for getaddrinfo, for all sessions.
+// addresses. Uses c-ares instead of getaddrinfo. Node has only four threads for getaddrinfo, and one page with
+// unresolvable names could block them for all sessions.
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
@@ -13,7 +13,7 @@ import { FailedError } from './failure.ts';
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {
-  /** The operator's static names (BERTH_EGRESS_HOSTS). They take precedence. */
+  /** The operator's static names (BERTH_EGRESS_HOSTS). They take precedence over localhost and DNS. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly clock: Clock;
   /** `address:port` of each name server. If absent, the name servers of the machine are used. */
@@ -102,7 +102,7 @@ function failure(answers: readonly PromiseSettledResult<unknown>[]): FailedError
   return new FailedError(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
 }
 
-/** Caches the addresses of names for their time to live. When full, removes the oldest entry. */
+/** Caches the addresses of names for their time to live. When the cache is full, the oldest entry is removed. */
 class NameCache {
   readonly #entries = new Map<string, { addresses: readonly string[]; untilMs: number }>();
   readonly #clock: Clock;

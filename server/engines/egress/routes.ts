@@ -34,8 +34,8 @@ export const PATTERN_INSTRUCTIONS_MAX = 1000;
 const EXPANDED_LENGTH_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
 
 /**
- * Returns the error message for each invalid pattern, and undefined for each valid one. Patterns after the one that
- * exceeds the limit are not examined.
+ * Returns the error message for each invalid pattern, and undefined for each valid one. Once a pattern exceeds
+ * PATTERN_INSTRUCTIONS_MAX, the patterns after it are not examined.
  */
 export function patternErrors(patterns: ReadonlyArray<string | undefined>): ReadonlyArray<string | undefined> {
   let remainingInstructions = PATTERN_INSTRUCTIONS_MAX;
@@ -54,8 +54,8 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
 const TOO_LARGE = `it brings the patterns of the session to more than ${PATTERN_INSTRUCTIONS_MAX} instructions; a count such as {1,63} repeats the part before it, so use smaller counts, or + and *`;
 
 /**
- * Matches a count, and the end of the character or class before it, which the count repeats. A count after an empty
- * `\Q\E` repeats the item before the `\Q\E`.
+ * Matches a count together with the end of the character or class that it repeats. A count after an empty `\Q\E`
+ * repeats the item before the `\Q\E`.
  */
 const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
 

@@ -7,7 +7,10 @@ import type { ThisMachine } from './this-machine.ts';
 
 const NO_MACHINE: ThisMachine = { has: () => false, listens: () => false };
 
-/** `own`: listeners of this server as ranges with a port, other addresses of the machine as ranges without one. */
+/**
+ * `own` contains the listeners of this server as ranges with a port, and the other addresses of the machine as ranges
+ * without a port.
+ */
 const machine = (own: readonly AddressRange[]): ThisMachine => ({
   has: address => own.some(each => covers({ ...range(each), port: undefined }, address, 0)),
   listens: (address, port) =>
@@ -93,7 +96,7 @@ const ipv4ToHex = (text: string): string => {
   return `${hex.slice(0, 4)}:${hex.slice(4)}`;
 };
 
-/** Returns both ends, the middle, and some addresses in between, the same in every run. */
+/** Returns both ends, the middle, and some addresses in between. They are the same in every run. */
 function samples(first: string, last: string): string[] {
   const from = ipv4ToNumber(first);
   const span = ipv4ToNumber(last) - from;

@@ -22,8 +22,8 @@ const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
  * Only printable ASCII characters that are not URL delimiters are accepted. This excludes characters that end the host
- * in a URL, characters that URL parsing drops or changes, and bytes above 127, which Node decodes as Latin-1. Names in
- * other scripts arrive as punycode or percent-encoded.
+ * in a URL, characters that URL parsing drops or changes, and bytes above 127, which Node decodes as Latin-1. Non-ASCII
+ * names arrive as punycode or percent-encoded.
  */
 const PRINTABLE_ASCII = /^[!-~]+$/;
 const URL_DELIMITERS = /[/\\?#@]/;

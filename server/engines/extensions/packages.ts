@@ -113,7 +113,10 @@ function infoOf(
   return { name, version, manifestVersion, hasServiceWorker, ...(key ? { ownId: idOf(key) } : {}) };
 }
 
-/** Chromium's id: half of the key's SHA-256, in letters from a to p. */
+/**
+ * Returns Chromium's id for the key: the first half of the key's SHA-256, with each hexadecimal digit written as a
+ * letter from a to p.
+ */
 const idOf = (publicKey: Buffer): string =>
   createHash('sha256')
     .update(publicKey)

@@ -1,5 +1,5 @@
-// Public keys of providers. They are cached for ten minutes, and fetched again when an ID token names an unknown key,
-// at most every thirty seconds.
+// Fetches and caches the public keys of providers. They are cached for ten minutes. If an ID token names an unknown
+// key, they are fetched again, but at most once every thirty seconds.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';

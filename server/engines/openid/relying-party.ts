@@ -24,7 +24,7 @@ export interface CodeGrant {
   readonly verifier: string;
   readonly redirectUri: string;
   readonly nonce: string;
-  /** The maximum number of seconds since the person authenticated. */
+  /** The maximum age of the authentication, in seconds. */
   readonly maxAge?: number;
 }
 

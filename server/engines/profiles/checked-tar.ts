@@ -43,7 +43,7 @@ export class TarRefusedError extends Error {
   override readonly name = 'TarRefusedError';
 }
 
-/** The numbers of the entries and bytes of a tar. They are updated while the tar is copied. */
+/** Counts of the entries and bytes of a tar. They are updated while the tar is copied. */
 export interface TarStats {
   bytes: number;
   entries: number;

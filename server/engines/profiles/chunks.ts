@@ -1,4 +1,4 @@
-// A byte queue: bytes are added in parts of any size and read in parts of another size, without repeated copies.
+// A byte queue. Bytes can be added in parts of any size and read in parts of any other size, without repeated copies.
 
 export class Chunks {
   #parts: Buffer[] = [];

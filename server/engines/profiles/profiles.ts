@@ -31,10 +31,7 @@ export type { PackedArchive as PackedProfile, Seal, SealedArchive as SealedProfi
 export type { StoredOrigin } from './local-storage.ts';
 export type { Staging } from './staging.ts';
 
-/**
- * Limit for local storage, which an export reads into memory. The local storage of a context usually has a few
- * megabytes.
- */
+/** Maximum size of a context's local storage, which an export reads into memory. The usual size is a few megabytes. */
 const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 const KEY_BYTES = 32;
@@ -103,7 +100,9 @@ export class Profiles {
     return packedArchive;
   }
 
-  /** Unpacks the profile into the folder of a new box. On failure the unpacked part is removed. */
+  /**
+   * Unpacks the profile into the folder of a new box. If this fails, the files that were already unpacked are removed.
+   */
   async unpack(
     sealedArchive: SealedArchive,
     folder: string,

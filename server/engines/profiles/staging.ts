@@ -55,7 +55,7 @@ export class Staging {
     return readFile(this.cookiesFile);
   }
 
-  /** Records that the browser has exited on its own, so that its profile is complete. */
+  /** Records that the browser has shut down cleanly, so that its profile is complete. */
   async markClean(): Promise<void> {
     await this.#write('clean', Buffer.alloc(0));
   }

@@ -12,7 +12,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: EntryKind;
   readonly size: number;
-  /** Must be read before the next entry is requested. Unread bytes are skipped. */
+  /** Must be read before the next entry is requested, because the request skips the unread bytes. */
   readonly body: AsyncIterable<Buffer>;
 }
 

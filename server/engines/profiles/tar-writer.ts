@@ -4,7 +4,7 @@ const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const OCTAL_MAX = 8 ** 11;
 
-/** The header of a file. The content follows, then `tarPadding`. */
+/** Returns the header of a file. The content of the file must follow, and then `tarPadding`. */
 export function tarHeader(name: string, size: number): Buffer {
   const hasShortHeader = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
   if (hasShortHeader) return header(name, size, '0');

@@ -1,7 +1,10 @@
 // Counts the bytes of recordings on this host's disk that are waiting to be stored, in total and for each session, and
 // decides when there are too many. The recording of a session above its limit pauses until enough of it is stored.
 
-/** For comparison: a page with a lot of text that changes all the time writes about 50 MiB per minute. */
+/**
+ * The limit for one session. For comparison, a page with a lot of text that changes all the time writes about 50 MiB
+ * per minute.
+ */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /**

@@ -1,4 +1,4 @@
-// Masks a picture in a worker thread, because a large one would block the event loop.
+// Masks a picture in a worker thread, because masking a large picture would block the event loop.
 import type { Job } from '../../kit/worker-pool.ts';
 import { blackout, type Rect } from './jpeg-blackout.ts';
 
@@ -12,7 +12,9 @@ export interface BlackoutOutput {
   readonly jpeg?: Uint8Array;
 }
 
-/** 3840x2160 takes less than a second on a slow machine. Only a hostile JPEG takes longer. */
+/**
+ * Masking a picture of 3840x2160 pixels takes less than a second on a slow machine. Only a hostile JPEG takes longer.
+ */
 const LIMIT_MS = 10_000;
 
 export const BLACKOUT: Job<BlackoutInput, BlackoutOutput> = {

@@ -13,7 +13,7 @@ class Tab implements TargetChannel {
   readonly parent = undefined;
   readonly isGone = false;
   readonly sentMethods: string[] = [];
-  /** The `maxFramesInFlight` of each start of the screencast. */
+  /** The values of `maxFramesInFlight` with which the screencast was started, in order. */
   readonly inFlight: unknown[] = [];
   refusals: number;
   /** The wall-clock time, which is the same for the browser and the server. */
@@ -64,7 +64,7 @@ const STOP = 'Page.stopScreencast';
 const ACKNOWLEDGE = 'Page.screencastFrameAck';
 /** Longer than any frame period. */
 const LONG_WAIT_MS = 1_000;
-/** The browser's monotonic clock when the server's monotonic clock is at zero. */
+/** The time of the browser's monotonic clock when the server's monotonic clock is at zero. */
 const BROWSER_CLOCK_MS = 5_000;
 /** Time between two painted changes. */
 const PAINT_MS = 17;

@@ -113,8 +113,8 @@ export class Capture implements Closeable {
   #isAwaitingFrame = false;
   #framesDoneAtStart = 0;
   /**
-   * For the last acknowledgements of this run: the time of each, and how many frames had been handled by then. Newest
-   * last.
+   * The last acknowledgements of this run, oldest first. Each entry contains the time of the acknowledgement, and how
+   * many frames had been handled by then.
    */
   #ackHistory: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
@@ -285,8 +285,8 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Restarts the screencast if no frame follows. Chromium sends a change that was painted before the acknowledgement
-   * only together with the next change. After a restart, it sends the change at once.
+   * Restarts the screencast if no new frame arrives within `afterMs`. Chromium sends a change that was painted before
+   * the acknowledgement only together with the next change. After a restart, it sends the change at once.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const framesBefore = this.#frameCount;
@@ -303,7 +303,9 @@ export class Capture implements Closeable {
     this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** Clears the last frame, so that the restart sends a frame even if the page has not changed. */
+  /**
+   * Stops the screencast and clears the last frame. The next frame then counts as new even if the page has not changed.
+   */
   #discard(): void {
     this.#lastJpeg = undefined;
     if (this.#isRunning) this.#stop();

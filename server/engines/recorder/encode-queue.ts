@@ -17,7 +17,10 @@ const SEGMENTS_PER_PROCESS_MAX = 8;
 export interface EncodeRequest {
   readonly session: string;
   readonly footage: Footage;
-  /** Whether the segment must not wait, for example because the recording is watched. It is encoded before others. */
+  /**
+   * Whether the segment must not wait, for example because the recording is watched. Such a segment is encoded before
+   * segments that may wait.
+   */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
 }

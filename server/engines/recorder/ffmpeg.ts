@@ -45,7 +45,7 @@ const BUFFER_KBIT = 1_100;
 
 const ENCODE_OPTIONS = [
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'stillimage', '-crf', '27', '-bf', '0'],
-  ...['-me_range', '64'], // scrolling moves content by more than 16 px between frames, which is the default range
+  ...['-me_range', '64'], // scrolling moves content by more than the default range of 16 px between frames
   ...['-g', '100000', '-sc_threshold', '0', '-threads', '1'],
   ...['-level', '4.1'], // otherwise x264 derives the level from the rate, and init segments differ
   ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
@@ -106,7 +106,7 @@ function concatListOf(footages: readonly Footage[]): string {
   return `ffconcat version 1.0\n${entries.join('')}`;
 }
 
-/** Start of each segment in the concatenated input, in seconds. */
+/** Returns the start of each segment in the concatenated input, in seconds, separated by commas. */
 function keyTimes(footages: readonly Footage[]): string {
   let atMs = 0;
   const starts = footages.map(one => {

@@ -94,7 +94,7 @@ const SIZE = 0x200;
 const FLAGS = 0x400;
 const COMPOSITION = 0x800;
 
-/** Sample flag: the sample depends on others (sample_is_non_sync_sample). */
+/** Sample flag: the sample depends on other samples (sample_is_non_sync_sample). */
 const NOT_A_KEY_FRAME = 0x10000;
 
 interface Sample {

@@ -2,8 +2,8 @@
 // which have a code for every symbol.
 
 /**
- * Returns a lookup table. For each value of 16 bits, the table contains the length of the code with which the value
- * begins, and the symbol of this code.
+ * Returns a lookup table. For each 16-bit value, the table contains the length and the symbol of the code with which
+ * the value begins.
  */
 export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);

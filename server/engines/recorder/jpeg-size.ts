@@ -1,6 +1,5 @@
-// Reads the size of a JPEG from its frame header. Returns undefined for anything that is incomplete or unlike
-// Chromium's JPEGs, because a decoder might find another size in it. Pictures that are larger than any page are not
-// decoded.
+// Reads the size of a JPEG from its frame header. Returns undefined for a file that is incomplete or unlike Chromium's
+// JPEGs, because a decoder might read a different size from it. Pictures that are larger than any page are not decoded.
 import type { Size } from './matroska.ts';
 
 /** These limits bound the memory and time that a decoder needs. */

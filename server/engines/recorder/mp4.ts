@@ -97,7 +97,7 @@ function sampleTable(description: Buffer, mp4Segments: readonly Mp4Segment[], fi
   ]);
 }
 
-/** Returns a table in bytes: the number of rows, followed by the rows. */
+/** Returns an encoded table: the number of rows, followed by the rows. */
 function table(rows: readonly (readonly number[])[]): Buffer {
   const numbers = [rows.length, ...rows.flat()];
   const bytes = Buffer.alloc(numbers.length * 4);

@@ -25,8 +25,8 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 export interface PageNote {
   readonly targetId: string;
   /**
-   * When the recording begins. `startedAt` is wall-clock time. `baseMs` is a time of the monotonic clock, which the
-   * browser uses too.
+   * The time at which the recording began. `startedAt` is in wall-clock time. `baseMs` is the same moment by the
+   * monotonic clock, which the browser also uses.
    */
   readonly startedAt: Date;
   readonly baseMs: number;
@@ -89,8 +89,8 @@ export class PageFolder {
   }
 
   /**
-   * Returns the segments in the order of their sequence numbers. Rejects if the folder exists and cannot be read,
-   * because a folder without segments may be removed.
+   * Returns the segments in the order of their sequence numbers. If the folder exists but cannot be read, rejects
+   * instead of returning an empty list, because callers may remove a folder that has no segments.
    */
   async segments(): Promise<RawSegment[]> {
     const names = await readdir(this.path).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 // Masks the password fields of a page, including fields that no longer have the type `password`, and all elements that
-// show one of the `secrets`, which are texts that the server typed. A frame is kept only if the positions of the fields
-// are known both before and after it was painted. The area between the two positions of a field is black.
+// show one of the `secrets`, which are strings that the server typed. A frame is kept only if the positions of the
+// fields are known both before and after it was painted. The area between the two positions of a field is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -47,7 +47,7 @@ interface Point {
 export interface PageMaskOptions {
   readonly kind: MaskKind;
   readonly session: string;
-  /** Texts that are masked wherever the page shows them, except with the kind `none`. */
+  /** Strings that are masked wherever the page shows them, unless `kind` is `none`. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Threads in which pictures are masked. */
   readonly workers: Workers;
@@ -66,7 +66,7 @@ export class PageMask {
     this.#options = options;
   }
 
-  /** Adds the page itself, or an out-of-process frame of it. */
+  /** Adds the page itself or one of its out-of-process frames. */
   add(channel: TargetChannel): void {
     const { kind, secrets } = this.#options;
     if (kind === 'none') return;
@@ -109,7 +109,7 @@ export class PageMask {
     return jpeg && { ...stillImage, jpeg, unmasked: stillImage.jpeg };
   }
 
-  /** Types into the marked element, in whichever frame of the page it is. From then on, the element is masked. */
+  /** Types into the marked element, whichever frame of the page contains it. From then on, the element is masked. */
   async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
       const outcome = await target.type(typing);
@@ -141,8 +141,8 @@ export class PageMask {
   }
 
   /**
-   * Returns the positions of the fields in document coordinates. The scroll offset is not included, because each frame
-   * has its own.
+   * Returns the positions of the fields in document coordinates. The scroll offset is not subtracted here, because it
+   * differs from one picture to the next.
    */
   async #documentFieldRects(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
@@ -353,7 +353,10 @@ function framesOf(tree: unknown): string[] {
   return typeof id === 'string' ? [id, ...childIds] : childIds;
 }
 
-/** Returns for each field the union of its earlier and later rectangle. */
+/**
+ * Returns, for each field, the union of its earlier and later rectangles. If the number of fields has changed, returns
+ * all rectangles.
+ */
 function mergeRects(rectsBefore: readonly Rect[], rectsAfter: readonly Rect[]): readonly Rect[] {
   if (rectsBefore.length !== rectsAfter.length) return [...rectsBefore, ...rectsAfter];
   return rectsBefore.map((from, index) => union(from, rectsAfter[index] ?? from));

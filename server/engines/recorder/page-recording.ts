@@ -29,8 +29,8 @@ export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
   /**
-   * Stores a period without frames. While the period lasts, it has no end. When it is over, this is called again with
-   * the same beginning.
+   * Stores a period without frames. While the period lasts, `toMs` is absent. When the period is over, `span` is called
+   * again with the same `fromMs`.
    */
   span(page: RecordedPage, span: Span): Promise<void>;
   /** Ends the periods that an earlier process stored without an end. */
@@ -113,8 +113,8 @@ export class PageRecording {
   }
 
   /**
-   * Resumes recording from the files that an earlier process left behind. Returns undefined if there is nothing to resume. If
-   * it rejects, it can be called again.
+   * Resumes recording from the files that an earlier process left behind. Returns undefined if there is nothing to
+   * resume. If the returned promise rejects, the function can be called again.
    */
   static async resume(
     options: PageRecordingOptions,
@@ -228,7 +228,9 @@ export class PageRecording {
     this.#capture?.close();
   }
 
-  /** Closes without ending the recording: the files are left in the same state as after a process was killed. */
+  /**
+   * Closes without ending the recording. The files are left in the state in which a killed process would leave them.
+   */
   async leave(): Promise<void> {
     this.#capture?.close();
     await (await this.#journalIfAny())?.leave();

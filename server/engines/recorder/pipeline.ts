@@ -189,8 +189,8 @@ export class Pipeline implements Closeable {
   }
 
   /**
-   * Encodes a segment. While a page does not change, each segment contains only the same picture, which is encoded only
-   * once.
+   * Encodes a segment. While a page does not change, all of its segments contain the same single picture, which is
+   * encoded only once.
    */
   #startEncoding(job: Job): Promise<Fragment | undefined> {
     const segmentPromise = this.#lastSegment.then(async (previousSegment): Promise<LastSegment> => {

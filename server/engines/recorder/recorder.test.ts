@@ -100,7 +100,7 @@ const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c0301000211031
 const FRAME_QUAD = [30, 20, 130, 20, 130, 80, 30, 80];
 const FIELD_QUAD = [5, 7, 55, 7, 55, 27, 5, 27];
 
-/** A page without fields, or an out-of-process frame of a page that has one password field. */
+/** Simulates a page without fields or, with `parent`, an out-of-process frame that has one password field. */
 class FakeTarget implements TargetChannel {
   readonly id: string;
   readonly kind: string;

@@ -1,5 +1,6 @@
-// Records all pages of sessions. While the pages are open, frames are written to the data folder. From there they are
-// encoded into stored segments. If a killed server left files in the folder, the next server continues the recordings.
+// Records all pages of sessions. While a page is open, its frames are written to the data folder. They are then encoded
+// into segments, which are stored. If a killed server left files in the folder, the next server continues the
+// recordings.
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -30,7 +31,10 @@ import type { TypingOutcome, TypingRequest } from './type-text.ts';
 /** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
-/** Free disk space is checked on every 4th tick. Between two checks, a host writes only a few MiB. */
+/**
+ * Free disk space is checked on every 4th tick. This is often enough, because a host writes only a few MiB between two
+ * checks.
+ */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
 const FREE_BYTES_MIN = 512 * 1024 ** 2;
@@ -62,11 +66,11 @@ export type Shortfall = 'too_many_at_once' | 'not_resumed' | Exclude<PauseReason
 export interface RecordingOptions {
   readonly session: string;
   readonly maskKind: MaskKind;
-  /** Texts that must not be visible in recordings of the session's pages. */
+  /** Strings that must not be visible in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /**
-   * Called when something is not recorded. `targetId` and `page` are set if a page is not recorded or must wait until
-   * it is recorded.
+   * Called when something is not recorded. If a single page is not recorded, or must wait before it is recorded,
+   * `targetId` and `page` identify it.
    */
   readonly reportShortfall: (why: Shortfall, targetId?: string, page?: number) => void;
 }
@@ -79,12 +83,12 @@ export class Recorder implements Closeable {
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstoredRecordings = new Set<PageRecording>();
   /**
-   * Pages whose recording an earlier server began, and whose recording has been resumed or is being resumed. The set
-   * prevents a page from being resumed twice.
+   * Pages whose recordings, which an earlier server began, have been resumed or are being resumed. The set prevents a
+   * page from being resumed twice.
    */
   readonly #resumedPages = new Set<string>();
   readonly #closeController = new AbortController();
-  /** The last time that an earlier server wrote to the file `alive`; undefined if there was none. */
+  /** The time at which an earlier server last wrote to the file `alive`. Undefined if no earlier server wrote to it. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #isDiskFull = false;
@@ -161,7 +165,7 @@ export class Recorder implements Closeable {
     for (const page of await this.#pagesOf(session)) await this.#finishLeftoverPage(session, page);
   }
 
-  /** Ends the recording of a page that was left unfinished when a server was killed. */
+  /** Ends a page's recording that a killed server left unfinished. */
   async #finishLeftoverPage(session: string, page: number): Promise<void> {
     if (this.#isResumed(session, page)) return;
     const pageKey = join(session, String(page));
@@ -171,7 +175,7 @@ export class Recorder implements Closeable {
       const resumedPage = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
       isResumed = resumedPage !== undefined;
       if (resumedPage) await resumedPage.recording.endAt(this.#lastAliveAt);
-      // The server was killed while it created the folder, so nothing was recorded.
+      // The earlier server was killed while it created the folder, so nothing was recorded.
       else await new PageFolder(join(this.#options.folder, pageKey)).removeIfUndescribed();
     } catch (error) {
       // A failure of one page must not affect the other pages, the other sessions or the start of the server.
@@ -320,9 +324,9 @@ export class SessionRecording {
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
   readonly #recordingsByNumber = new Map<number, PageRecording>();
-  /** The masks of the pages that are recorded, and of those that wait to be recorded. */
+  /** The masks, by target id, of the pages that are being recorded or wait to be recorded. */
   readonly #masks = new Map<string, PageMask>();
-  /** The newest frame among the pages that have ended. */
+  /** The newest frame of all pages that have ended. */
   #newestEndedFrame: Frame | undefined;
   /** The pages that wait to be recorded, by target id, in the order in which they appeared. */
   readonly #waitingPages = new Map<string, RecordablePage & { readonly at: Date }>();
@@ -409,8 +413,8 @@ export class SessionRecording {
 
   /**
    * Makes the pictures of all pages black (`mask`), or stops recording them (`pause`), while a person has control of
-   * the session. `undefined` shows and records the pages again. It first captures a new frame of each page, so that no
-   * hidden frame becomes visible.
+   * the session. With `undefined`, the pages are shown and recorded again. Before that, a new frame of each page is
+   * captured, so that no hidden frame becomes visible.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
@@ -478,8 +482,8 @@ export class SessionRecording {
   }
 
   /**
-   * Returns the hub of a page. The hub has the newest frame of the page, and its viewers. Undefined if the page is not
-   * being recorded.
+   * Returns the hub of a page, which holds the newest frame of the page and its viewers. Returns undefined if the page
+   * is not being recorded.
    */
   hubOf(page: number): Hub | undefined {
     return this.#recordingsByNumber.get(page)?.hub;
@@ -527,8 +531,8 @@ export class SessionRecording {
     this.#masks.delete(targetId);
     for (const [number, one] of this.#recordingsByNumber)
       if (one === recording) this.#recordingsByNumber.delete(number);
-    // Called before the `await`, so that a page that appears during the `await` does not take the free place of the
-    // waiting page.
+    // Called before the `await`. Otherwise a page that appears during the `await` could be recorded instead of a page
+    // that has waited longer.
     this.#recordNextWaiting();
     await recording.end();
   }

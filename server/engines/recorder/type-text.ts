@@ -1,6 +1,6 @@
-// Types a text into one field of a page, in an isolated world of the field's document. One function call in that
-// document checks the origins and inserts the text, so no navigation can occur in between. If the document has been
-// replaced, the world in which the call would run no longer exists.
+// Types text into one field of a page, in an isolated world of the field's document. One function call in that document
+// checks the origins and inserts the text, so no navigation can occur in between. If the document has been replaced,
+// the call fails, because its world no longer exists.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
 import { KEEP_FUNCTION } from './watch-fields.ts';

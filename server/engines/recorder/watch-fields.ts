@@ -1,12 +1,11 @@
-// A script that runs in an isolated world of every document. It keeps a list of each field that is, or ever was, a
-// password field, each field into which the service typed a credential, and each element that shows such a credential.
-// It returns the listed fields and elements that are still in the document. Pages can neither see nor change the
-// script.
+// A script that runs in an isolated world of every document. It lists every field that is, or ever was, a password
+// field, every field into which the service typed a credential, and every element that shows such a credential. It
+// returns the listed fields and elements that are still in the document. Pages can neither see nor change the script.
 
 /**
- * Returns the script. The script evaluates to the list of fields and elements. If `all` is set, the list contains every
- * editable field, not only password fields. `secrets` are texts that must not be seen. The list contains every element
- * that shows one of them.
+ * Returns the script, which evaluates to the list of fields and elements. If `all` is set, the list contains every
+ * editable field, not only password fields. `secrets` are strings that must not be seen. The list contains every
+ * element that shows one of them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
   `(${WATCH_SCRIPT})(${all}, ${JSON.stringify(secrets)})`;

@@ -1,4 +1,4 @@
-// Compiles JSON Schemas in a worker thread, and tries their patterns on sample texts, to find patterns that take
+// Compiles JSON Schemas in a worker thread, and tries their patterns on sample strings, to find patterns that take
 // exponential time.
 import { isObject, type Json } from '../../kit/json.ts';
 import { matchesSchema } from './validate-job.ts';
@@ -7,12 +7,12 @@ export interface CompileInput {
   readonly schemas: Readonly<Record<string, object>>;
 }
 
-/** Describes what is wrong, with the name of the schema in `path`. Empty if nothing is wrong. */
+/** The first error that was found, with the name of the schema in `path`. An empty object if there is none. */
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
 
 /**
- * How often a sample is repeated. With this many repetitions, a pattern that takes exponential time needs seconds, and
- * any other pattern microseconds.
+ * The number of times that a sample is repeated. With this many repetitions, a pattern that takes exponential time
+ * needs seconds, and any other pattern needs microseconds.
  */
 const REPETITIONS = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
@@ -32,8 +32,8 @@ export function work({ schemas }: CompileInput): CompileOutput {
 }
 
 /**
- * Tries a pattern on the sample texts. If the pattern takes exponential time on one of them, the time limit passes, and
- * the worker pool terminates the thread.
+ * Tries a pattern on the sample strings. If the pattern takes exponential time on one of them, it exceeds the time
+ * limit, and the worker pool terminates the thread.
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');

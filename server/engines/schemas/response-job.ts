@@ -10,7 +10,7 @@ import { matchesSchema } from './validate-job.ts';
 export interface ResponseInput {
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** Texts that the output must not contain, however the body encodes them. */
+  /** Strings that the output must not contain, however the body encodes them. */
   readonly secrets: readonly string[];
   readonly schema?: object;
 }
@@ -37,7 +37,10 @@ export function work({ body, contentType, secrets, schema }: ResponseInput): Res
 
 type TextCleaner = (text: string) => string;
 
-/** Returns JSON objects unchanged, other JSON as `value`, text as `text`, and an empty body as {}. */
+/**
+ * Returns the content of the body without secrets: a JSON object as itself, other JSON as `value`, text as `text`, and
+ * an empty body as {}.
+ */
 function outputIn(body: Uint8Array, contentType: string, clean: TextCleaner): JsonObject {
   if (body.length === 0) return {};
   const [type = ''] = contentType.toLowerCase().split(';');

@@ -15,8 +15,8 @@ export interface ValidateInput {
 }
 
 /**
- * `issues`: for each schema, in the same order, the issues of the value; empty if the value matches. `unusable`: the
- * reason why a schema cannot be compiled.
+ * `issues`: one list for each schema, in the order of the schemas, with the issues of the value. The list is empty if
+ * the value matches. `unusable`: the reason why a schema cannot be compiled.
  */
 export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
 

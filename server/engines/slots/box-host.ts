@@ -16,7 +16,7 @@ import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 import { findTool, isExecutable } from './tools.ts';
 import { Trash } from './trash.ts';
 
-/** The slot whose user id is used for helper programs. No box uses this slot. The probe uses the last slot. */
+/** The second-to-last slot. Helper programs use its user id, and no box uses it. The probe uses the last slot. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 /** The number of slots that have a user id of their own. */
 export const SLOTS_WITH_UID_MAX = HELPER_SLOT;
@@ -98,8 +98,7 @@ export class BoxHost {
 }
 
 /**
- * Returns the hard limit on open files of this process. The line in /proc has the form "Max open files  SOFT  HARD
- * files".
+ * Returns this process's hard limit on open files. The line in /proc has the form "Max open files  SOFT  HARD files".
  */
 export function openFilesHardLimit(): number {
   const hardLimit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];

@@ -1,8 +1,8 @@
-// How much processor time each box of this process uses, and whether busy boxes are scheduled as idle.
+// Tracks how much processor time each box of this process uses, and whether busy boxes are scheduled as idle.
 
 /** A box that uses more processors than this between two checks is busy. */
 const BUSY_FROM = 0.45;
-/** A busy box whose average is less than this is no longer busy. */
+/** A busy box stops being busy when its average use falls below this many processors. */
 const BUSY_UNTIL = 0.2;
 /**
  * The weight of the newest check in the average, which therefore covers about three seconds. Without the average, a
@@ -12,12 +12,11 @@ const LAST_CHECK_WEIGHT = 0.07;
 /** A box whose average is greater than this is in use. A page that does nothing stays below it. */
 const IN_USE_FROM = 0.01;
 /**
- * The number of checks, since the average was last greater than IN_USE_FROM, for which a box still counts as in use: 30
- * seconds.
+ * A box still counts as in use for this many checks (30 seconds) after its average was last greater than IN_USE_FROM.
  */
 const IN_USE_CHECKS = 150;
 
-/** The use of one box, in processors. */
+/** Tracks how many processors one box uses. */
 export class BoxLoad {
   readonly #loads: Set<BoxLoad>;
   #isClaimed: boolean;

@@ -1,5 +1,5 @@
-// Finds and kills the processes of one box. When pid 1 of the box has ended, the kernel has ended and reaped all other
-// processes of its pid namespace.
+// Finds and kills the processes of one box. By the time pid 1 of the box has ended, the kernel has ended and reaped all
+// other processes of its pid namespace.
 import { pollUntil } from '../../kit/wait.ts';
 import type { Cgroup } from './cgroup.ts';
 import {
@@ -15,8 +15,8 @@ import {
 } from './process-table.ts';
 
 /**
- * Names of the program's parent process: bubblewrap in a jail, `timeout` without a jail. A new child has the same name
- * until it executes the program.
+ * Command names of the program's parent process: bubblewrap in a jail, `timeout` without a jail. A new child has its
+ * parent's command name until it executes the program.
  */
 const PARENT_COMMANDS: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /**
@@ -25,15 +25,15 @@ const PARENT_COMMANDS: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
  */
 const GONE_COMMAND = '';
 /**
- * When pid 1 of the box is dead, the programs around the box exit on their own within this time, and each is reaped by
- * its parent.
+ * After pid 1 of the box has died, the other programs of the chain exit on their own within this time, and each is
+ * reaped by its parent.
  */
 const CHAIN_EXIT_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
 const CHECK_EVERY_MS = 5;
 
 export interface BoxProcessesOptions {
-  /** The spawned process. It executes the programs of the chain one after another, the last of them `timeout`. */
+  /** The spawned process. It executes the programs of the chain one after another. The last of them is `timeout`. */
   readonly leader: Process;
   readonly cgroup: Cgroup;
   /**
@@ -101,7 +101,7 @@ export class BoxProcesses {
 
   /**
    * Kills repeatedly until no process remains, because processes may fork in the meantime. If `search` is set,
-   * processes are also found by the mark of the box, because during the start not all of them are descendants of the
+   * processes are also found by the mark of the box, because while a box starts, not all of them are descendants of the
    * leader.
    */
   async end({ search } = { search: false }): Promise<void> {

@@ -9,7 +9,7 @@ import { BoxLoads } from './box-loads.ts';
 import { BusyWatch, CHECK_EVERY_MS } from './busy-watch.ts';
 import { Cgroup } from './cgroup.ts';
 
-/** A machine with two boxes, whose use of processors is set by the test. */
+/** Simulates a machine with two boxes. The test sets how much processor time each of them uses. */
 function twoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
   const top = mkdtempSync(join(tmpdir(), 'berth-busy-watch-'));
   const clock = new ManualClock();

@@ -7,7 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { BoxLoad, BoxLoads } from './box-loads.ts';
 import type { Cgroup } from './cgroup.ts';
 
-/** Longer than the processor time of one click, and shorter than a delay that a person notices. */
+/** Longer than the processor time that a click takes, and shorter than a delay that a person notices. */
 export const CHECK_EVERY_MS = 200;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -46,7 +46,7 @@ export class BusyWatch {
     try {
       await this.#checkRegularly();
     } finally {
-      // Without checks, the box must not count as calm, and must not stay scheduled as idle.
+      // After the last check, the box must neither count as calm nor stay scheduled as idle.
       this.#load.close();
       if (!this.#stopController.signal.aborted) this.#options.cgroup.scheduleAsIdle(false);
     }

@@ -14,7 +14,7 @@ interface Figures {
   readonly cycleCpuSeconds: number;
 }
 
-/** Measured on AMD EPYC, Debian 12, Chromium 156.0.8078.79, 2026-11-23: docs/engines.md. */
+/** Measured on 2026-11-23 with Chromium 156.0.8078.79 on Debian 12 and an AMD EPYC processor. See docs/engines.md. */
 const FIGURES: Readonly<Record<Engine, Figures>> = {
   chromium: { idleBytes: 101 * MIB, cycleCpuSeconds: 1.24 },
   'headless-shell': { idleBytes: 61 * MIB, cycleCpuSeconds: 0.79 },

@@ -6,7 +6,7 @@ import { pollUntil } from '../../kit/wait.ts';
 import { KernelFile } from './kernel-file.ts';
 import { findProcess, type Process } from './process-table.ts';
 
-/** A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
+/** The time limit for removing a cgroup. A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
 const REMOVE_WITHIN_MS = 5000;
 const CHECK_EVERY_MS = 3;
 /**
@@ -24,13 +24,14 @@ const SHARE_MIN = 2;
  */
 const IDLE_SHARE = 0.02;
 
-/** The files with the memory peak on v1, and on v2 since Linux 5.19. */
+/** The files that contain the memory peak: on v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
 const OOM_KILL_FILES = ['memory.events', 'memory.oom_control'] as const;
 
 /**
- * The files with the processor time on v2 and on v1, each with a function that reads the milliseconds from the text.
+ * The files that contain the processor time: on v2, and on v1. Each has a function that parses the content and returns
+ * milliseconds.
  */
 const PROCESSOR_TIME_FILES = [
   ['cpu.stat', (text: string) => Number(/^usage_usec (\d+)$/m.exec(text)?.[1]) / 1e3],
@@ -43,7 +44,7 @@ const PROCESSOR_TIME_FILES = [
  */
 interface CounterFile {
   readonly file: KernelFile;
-  /** Returns NaN for a text without the number. */
+  /** Returns NaN if the text does not contain the number. */
   readonly parse: (text: string) => number;
 }
 
@@ -76,7 +77,7 @@ export class Cgroup {
 
   /**
    * Schedules the group as idle, or normally again. An idle group runs only when no other group of the server's boxes
-   * needs the processor, and is preempted at once.
+   * needs the processor, and is preempted as soon as one does.
    */
   scheduleAsIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
@@ -93,8 +94,8 @@ export class Cgroup {
   }
 
   /**
-   * The most memory, including files in the page cache, that the group's processes have used at the same time.
-   * Undefined if the kernel does not count it.
+   * The peak memory use of all the group's processes together, including files in the page cache. Undefined if the
+   * kernel does not count it.
    */
   peakMemoryBytes(): number | undefined {
     const peaks = this.#existingPaths(PEAK_FILES).map(path => read(path).trim());
@@ -127,7 +128,7 @@ export class Cgroup {
     return undefined;
   }
 
-  /** The existing paths of the files with these names, in all folders of the group. */
+  /** Returns the paths of the files with these names that exist, in all folders of the group. */
   #existingPaths(names: readonly string[]): string[] {
     return names.flatMap(name => this.folders.map(folder => join(folder, name))).filter(path => existsSync(path));
   }

@@ -1,4 +1,4 @@
-// Imitates cgroup v2 in an ordinary folder, because a machine has either v1 or v2. The kernel's reaction to the writes
+// Imitates cgroup v2 in an ordinary folder, because a machine has either v1 or v2. How the kernel reacts to the writes
 // that these tests expect was verified in a virtual machine. tests/engines/slots.test.ts uses the real cgroups of the
 // machine, if the user may create them.
 import assert from 'node:assert/strict';

@@ -36,7 +36,8 @@ interface Location {
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
 /**
- * The child group to which this process moves. On v2, a group whose children have limits must not contain processes.
+ * The child group to which this process moves, because on v2 a group whose children have limits must not contain
+ * processes.
  */
 const OWN_LEAF = 'berth-main';
 
@@ -101,7 +102,7 @@ export class Cgroups {
     return cgroup;
   }
 
-  /** Removes the parent folders that contain no box. */
+  /** Removes the parent folders that no longer contain the cgroup of a box. */
   close(): void {
     for (const folder of this.folders) removeFolder(folder);
   }

@@ -1,6 +1,6 @@
 // Builds the command that starts a box, without running it. The command is a chain of programs. Each program execs the
-// next, so the pid of the spawned process stays the same up to `timeout`. When `timeout` ends, everything in the box
-// ends (bubblewrap's --die-with-parent).
+// next, so `timeout` has the pid of the spawned process. When `timeout` ends, everything in the box ends (bubblewrap's
+// --die-with-parent).
 import { FOLDER_IN_JAIL, jailArguments } from './jail.ts';
 import type { BoxLayout, Form, Program, ReadOnlyMount } from './slots.ts';
 
@@ -90,8 +90,8 @@ function script(options: ChainOptions): string {
     'umask 077',
     // When a file reaches the size limit, the write fails with EFBIG instead of ending the program.
     "trap '' XFSZ",
-    // When the machine runs out of memory, the kernel then kills a browser before the server or its database. Raising
-    // the value needs no privilege.
+    // With this value, the kernel kills a browser before the server or its database when the machine runs out of
+    // memory. Raising the value needs no privilege.
     'echo 100 > /proc/self/oom_score_adj',
     ...options.cgroupJoinFiles.map(file => `echo 0 > ${shellQuote(file)}`),
     `mkfifo ${shellQuote(`${options.session.notes}/in`)} ${shellQuote(`${options.session.notes}/out`)}`,

@@ -33,7 +33,7 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
     settingName: 'BERTH_HEADLESS_SHELL',
   },
 };
-export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // The type of Object.keys() is string[].
+export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // Object.keys() returns string[].
 const VERSION_WITHIN_MS = 20_000;
 
 export const findBrowser = (engine: Engine, explicitPath?: string): string | undefined =>
@@ -56,7 +56,7 @@ export function explainMissingEngine(
 const candidatePaths = (engine: Engine, explicitPath?: string): readonly string[] =>
   explicitPath === undefined ? INSTALLATIONS[engine].usualPaths : [explicitPath];
 
-/** Returns a text such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
+/** Returns a string such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function readChromiumVersion(path: string): Promise<string | undefined> {
   return withTimeout(VERSION_WITHIN_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });

@@ -7,7 +7,10 @@ import type { DiskRoom } from './slots.ts';
  * alone may need this much. A browser needs a few tens of megabytes before its first page.
  */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
-/** A browser creates a few hundred files before its first page. */
+/**
+ * No session is started when fewer files than this can be created. A browser creates a few hundred files before its
+ * first page.
+ */
 const MIN_FREE_FILES = 10_000;
 
 export async function readDiskRoom(folder: string): Promise<DiskRoom> {

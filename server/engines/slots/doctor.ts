@@ -18,7 +18,7 @@ import { userNamespacesRefusal } from './user-namespaces.ts';
 export interface Finding {
   readonly name: string;
   readonly ok: boolean;
-  /** Whether the server cannot start, or sessions cannot run, if this check fails. */
+  /** True if the server cannot start, or sessions cannot run, when this check fails. */
   readonly required: boolean;
   readonly detail: string;
   /** Advice for the operator. Empty when `ok`. */
@@ -139,7 +139,7 @@ function checkMemory(engine: Engine): Finding {
   return failedFinding('memory', false, detail, adviceForMemory(engine));
 }
 
-/** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
+/** Reports the capacity for each engine that is installed. `options.size` includes warm browsers. */
 function checkCapacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
   const machine = thisMachine();
   const installedEngines = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);

@@ -96,7 +96,10 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Closes connections until the egress proxy handles them, instead of leaving them waiting. */
+/**
+ * Closes incoming connections at once instead of leaving them waiting, until the egress proxy starts to handle
+ * connections.
+ */
 function refuseUntilTaken(server: Server): Server {
   const refuse = (socket: Socket): void => void socket.destroy();
   server.on('connection', refuse);

@@ -1,13 +1,13 @@
-// The install id, which distinguishes the data folders on one machine (in cgroup names, process marks and user ids),
-// and the user ids of this data folder's boxes.
+// Determines the install id and the user ids of this data folder's boxes. The install id distinguishes the data folders
+// on one machine, in cgroup names, process marks and user ids.
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault } from '../../kit/fault.ts';
 
 /**
- * The lowest user id of boxes. Ordinary users, services, and older ranges of subordinate ids for containers have lower
- * ids.
+ * The lowest user id of boxes. Ordinary users, services, and the range of subordinate ids that is assigned first for
+ * containers have lower ids.
  */
 const FIRST_UID = 200_000;
 /** The number of user id ranges. A hash decides which of them a data folder uses. */
@@ -37,7 +37,7 @@ export function readInstallId(dataDir: string): string {
 }
 
 /**
- * Returns the first user id for this data folder's boxes. Slot N runs with the user id `firstUid + N`. Returns
+ * Returns the first user id for this data folder's boxes. The box in slot N has the user id `firstUid + N`. Returns
  * undefined if too few ids are mapped.
  */
 export function firstUid(installId: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {

@@ -13,8 +13,8 @@ import { type Measurement, measure } from './measure.ts';
 /** The interval between checks. A fast writer can exceed the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
 /**
- * Processor time since the last measurement, up to which a box counts as idle. Writing 100 MB takes more. An idle
- * Chromium uses a few milliseconds in two seconds.
+ * A box that has used less processor time than this since the last measurement counts as idle. Writing 100 MB takes
+ * more. An idle Chromium uses a few milliseconds in two seconds.
  */
 const IDLE_CPU_MS_MAX = 50;
 /**

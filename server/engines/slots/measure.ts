@@ -1,6 +1,6 @@
-// Measures the size of an untrusted folder. The walk follows no links and stops as soon as a limit is exceeded. Every
-// box is measured every few seconds. The walk uses synchronous calls, because in the thread pool each entry would cost
-// ten times as much processor time. It yields to the event loop after every 100 entries.
+// Measures the size of an untrusted folder. The walk follows no links and stops as soon as a limit is exceeded. The
+// folder of a busy box is measured every few seconds, so the walk uses synchronous calls: in the thread pool each entry
+// would cost ten times as much processor time. The walk yields to the event loop after every 100 entries.
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -91,7 +91,8 @@ const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
  * Why the walk stopped at an entry that could hide further files. `depth`: a path is longer than the limit of the
- * kernel. `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
+ * kernel. `unreadable`: the box removed the permissions of a folder, so a server that does not run as root cannot read
+ * it.
  */
 type StopReason = 'depth' | 'unreadable';
 

@@ -17,7 +17,10 @@ test('refuses more slots than there are user ids only if each browser has its ow
   );
 });
 
-/** Returns the error message of a start in this data folder. No browser is started, because the setup fails first. */
+/**
+ * Tries to start in this data folder, and returns the error message. No browser is started, because the setup fails
+ * first.
+ */
 async function startError(dataDir: string): Promise<string> {
   const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };
   const slotsPromise = openSlots({

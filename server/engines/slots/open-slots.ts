@@ -38,7 +38,7 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
    * case.
    */
   readonly isListeningOnLoopback: boolean;
-  /** Whether the server may start although no browser can run. For a host without sessions. Default: false. */
+  /** Whether the server may start although no browser can run. Set for a front, which has no slots. Default: false. */
   readonly mayLackBrowsers?: boolean;
 }
 

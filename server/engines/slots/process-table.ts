@@ -7,7 +7,7 @@ export interface Process {
   readonly startTicks: string;
 }
 
-/** Further entries of /proc are ignored. No supported machine has this many processes. */
+/** Entries of /proc beyond this number are ignored. No supported machine has this many processes. */
 const PROCESSES_MAX = 200_000;
 
 export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -106,7 +106,7 @@ export const processesOfSession = (leader: number): readonly Process[] =>
   });
 
 export interface MarkedProcess extends Process {
-  /** The value of `BERTH_BOX` in the environment of the process. */
+  /** The value of the mark variable in the environment of the process. */
   readonly mark: string;
 }
 

@@ -1,5 +1,5 @@
-// One running box: watches it, determines how it ended, and cleans up. start-box.ts starts a box, and adopt-box.ts
-// adopts one.
+// Watches one running box, determines how it ended, and cleans up. start-box.ts starts a box, and adopt-box.ts adopts
+// one.
 import type { Server } from 'node:net';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

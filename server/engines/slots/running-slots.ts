@@ -59,7 +59,8 @@ export class RunningSlots implements Slots {
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
-    // The box is already running. Two boxes with the same user id are better than ending a session.
+    // The box is adopted even if its slot is taken, because it is already running. Two boxes with the same user id are
+    // better than ending a session.
     if ([...this.#slotBySession.values()].includes(record.slot))
       this.#host.log.warn('slot.shared', { session, slot: record.slot });
     this.#reserve(session, record.slot);

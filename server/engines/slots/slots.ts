@@ -1,13 +1,13 @@
-// The interfaces of slots and boxes, for use by other modules. A box is the running jail of one browser: network
-// namespace with an egress listener, user id, cgroup, jail and session folder. start-box.ts starts one.
+// The interfaces of slots and boxes, for use by other modules. A box is the running jail of one browser, with its
+// processes, user id, cgroup, session folder, and a network namespace with an egress listener. start-box.ts starts one.
 import type { Server } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 /**
- * `slot`: with a jail. `process`: without a jail, if this is configured, or if `auto` is configured, a jail is not
- * possible and the server listens on loopback only.
+ * `slot`: with a jail. `process`: without a jail, because this is configured, or because `auto` is configured, a jail
+ * is not possible and the server listens on loopback only.
  */
 export type Isolation = 'slot' | 'process';
 /** `root`: each box has its own user id and cgroup. `rootless`: namespaces of an ordinary user. `process`: no jail. */
@@ -22,7 +22,7 @@ export interface ReadOnlyMount {
 export interface Program {
   /** Absolute path of the binary, which is the same inside the box. */
   readonly executable: string;
-  /** Paths in arguments are those inside the box (`/session/...`), see `BoxLayout.folder`. */
+  /** Arguments contain paths as they are inside the box (`/session/...`). See `BoxLayout.folder`. */
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
   /**
@@ -54,8 +54,7 @@ export interface BoxRequest {
   /** Enforced by `timeout -s KILL` around the browser, so the limit applies even if no server is running. */
   readonly lifetimeMs: number;
   /**
-   * Whether the box starts with a small share of processor time, which it keeps until `claim`. For warm
-   * browsers.
+   * Whether the box starts with a small share of processor time, which it keeps until `claim`. Set for warm browsers.
    */
   readonly background?: boolean;
   /** Writes files into the box's folder before the program runs. They must belong to `uid`, if there is one. */

@@ -77,8 +77,8 @@ function exitCode(code: unknown, signal: unknown): ExitCode {
 }
 
 /**
- * Resolves with the egress listener. `loopback` is the listener of a box without a jail. The program can start once
- * `gateOpened` has resolved.
+ * Resolves with the egress listener when the program is running. `loopback` is the listener of a box without a jail.
+ * The program can start once `gateOpened` has resolved.
  */
 export async function waitUntilRunning(
   chain: SpawnedChain,
@@ -109,8 +109,8 @@ export async function waitUntilRunning(
 }
 
 /**
- * Throws the chain's exit error if the chain exits within EXIT_WAIT_MS. The exit may be the cause of a failure that was
- * detected before it.
+ * Throws the chain's exit error if the chain exits within EXIT_WAIT_MS. The exit may be the cause of the failure, even
+ * if the failure was detected first.
  */
 const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
   withTimeout(EXIT_WAIT_MS, 'the chain to exit', () => exitPromise).catch(error => {

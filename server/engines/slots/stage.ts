@@ -25,7 +25,7 @@ export async function stageMounts(program: Program): Promise<readonly StagedMoun
   );
 }
 
-/** Folders need a folder as mount point, files need a file. */
+/** A folder needs a folder as its mount point, and a file needs a file. */
 async function mountPoint(from: string, index: number): Promise<string> {
   if ((await stat(from)).isDirectory()) {
     const folder = `${STAGE}/folder-${index}`;

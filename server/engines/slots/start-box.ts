@@ -120,8 +120,8 @@ async function start(
 }
 
 /**
- * Waits until the program is running. If filling the folder fails, throws this error and not the resulting failure of
- * the start.
+ * Waits until the program is running. If filling the folder fails, throws that error instead of the start error that
+ * results from it.
  */
 async function fillAndWaitUntilRunning(
   child: SpawnedChain,

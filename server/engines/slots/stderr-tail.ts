@@ -27,7 +27,10 @@ export class StderrTail {
     return this.#tail.toString('utf8').trim();
   }
 
-  /** Waits for a short time until the stream closes. A descendant of the program may keep the write end open. */
+  /**
+   * Waits until the stream closes, but only for a short time, because a descendant of the program may keep the write
+   * end open.
+   */
   async whenClosed(): Promise<void> {
     if (this.#stream.closed) return;
     await withTimeout(CLOSE_WAIT_MS, 'standard error to close', signal =>

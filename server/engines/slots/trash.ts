@@ -48,8 +48,8 @@ export class Trash {
   }
 
   /**
-   * Removes all folders in the trash. The removal of a folder that could not be removed is tried again when the next
-   * folder is taken, and at the next start.
+   * Removes all folders in the trash. If a folder cannot be removed, this is tried again when the next folder is taken,
+   * and at the next start.
    */
   async #removeAll(): Promise<void> {
     const failedNames = new Set<string>();

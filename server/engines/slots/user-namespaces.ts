@@ -1,4 +1,4 @@
-// Tests whether this user may create user namespaces, with the program that creates them for boxes.
+// Checks whether this user may create user namespaces. Uses the program that creates them for boxes.
 import { spawnSync } from 'node:child_process';
 import { TOOL_PATH } from './tools.ts';
 

@@ -11,12 +11,12 @@ import { connectionConfig } from './database.ts';
 import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
 import { openTarget, type StoreOptions } from './open-store.ts';
 
-/** Long enough for a checkpoint, which writes the changed pages in memory to a disk that may be slow. */
+/** Long enough for a checkpoint, which writes all changed buffers from memory to a disk that may be slow. */
 const STATEMENT_MS = 300_000;
 const SEGMENT = /^[0-9A-F]{24}$/;
 /**
- * Folders whose contents belong to the running process, or are created again at a start. The folders themselves must
- * exist.
+ * Folders whose contents belong to the running process or are created again when PostgreSQL starts. The folders
+ * themselves must exist.
  */
 const EMPTY_FOLDERS = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/./;
 const EXCLUDED_FILES =

@@ -1,6 +1,6 @@
-// The role of the server's connections. It has the rights that the server needs on every table, but cannot change or
-// delete entries of the audit log or of the credit ledger. The login that runs the migrations owns the tables, and
-// creates the role.
+// Sets up the database role of the server's connections. The role has the privileges that the server needs on every
+// table, but cannot change or delete entries of the audit log or of the credit ledger. The login that runs the
+// migrations owns the tables, and creates the role.
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../../kit/log.ts';
@@ -57,8 +57,8 @@ async function ensureRole(trx: Db): Promise<string> {
 }
 
 /**
- * Returns the role's name, which contains the id of the database: roles exist in the whole database server, but rights
- * are per database.
+ * Returns the role's name. It contains the id of the database, because roles exist in the whole database server, but
+ * privileges are per database.
  */
 async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`
@@ -71,8 +71,8 @@ async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
 }
 
 /**
- * Returns the tables of this login, except those of the migrations, on which the role's rights differ from the intended
- * ones.
+ * Returns the tables of this login, except those of the migrations, on which the role's privileges differ from the
+ * intended ones.
  */
 async function tablesWithWrongPrivileges(
   trx: Db,
@@ -104,7 +104,7 @@ async function ungrantedSequences(trx: Db, role: string): Promise<readonly Named
   return rows;
 }
 
-/** Returns the functions that run with the owner's rights and that the role may not execute yet. */
+/** Returns the functions that run with the privileges of their owner and that the role may not execute yet. */
 async function ungrantedFunctions(trx: Db, role: string): Promise<readonly NamedObject[]> {
   const { rows } = await sql<NamedObject>`
     select nspname as schema, proname as name

@@ -1,4 +1,4 @@
-// Locks a data folder, so that one process at a time uses it. The kernel releases the lock of a dead process.
+// Locks a data folder, so that only one process at a time uses it. When a process dies, the kernel releases its lock.
 import {
   closeSync,
   constants,

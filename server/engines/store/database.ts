@@ -249,8 +249,8 @@ const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && !SERVER_FAILURE_CODES.test(error.code ?? '');
 
 /**
- * Returns the reason of an error, or its code if it has no message, as for a refused connection to a host name with
- * several addresses.
+ * Returns the reason for an error, or its code if it has no message. A refused connection to a host name with several
+ * addresses gives such an error.
  */
 export const describeProblem = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');

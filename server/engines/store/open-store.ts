@@ -81,7 +81,7 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly isSupervised?: boolean;
   readonly dataDir: string;
-  /** Aborts the opening. Has no effect afterwards. */
+  /** Aborts the opening. Has no effect once the store is open. */
   readonly signal?: AbortSignal;
   /**
    * Whether a command opens the store while a server may be running. A PostgreSQL that is already running is not
@@ -95,7 +95,7 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 const LOCK_WAIT_MS = 10_000;
 const LOCK_POLL_MS = 50;
-/** How long to wait for the database, because the operator's database may still be starting. */
+/** How long to wait for the database. The operator's database may still be starting. */
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_POLL_MS = 250;
 const PING_MS = 2_000;

@@ -176,7 +176,7 @@ export interface Tables {
   signingKeys: Columns<SigningKeyRow, { publicJwk: Jsonb }>;
 }
 
-/** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
+/** Written as a JSON string, because the driver would write a JavaScript array as a PostgreSQL array. */
 type Jsonb = ColumnType<JsonObject, string, string>;
 type JsonbOrNull = ColumnType<JsonObject | null, string | null | undefined, string | null>;
 type OrNull<T> = ColumnType<T | null, T | null | undefined, T | null>;
@@ -286,7 +286,7 @@ export interface ContextVersionsTable {
   archiveChecksum: OrNull<Buffer>;
   cookiesOf: OrNull<VersionId>;
   createdAt: Date;
-  /** When the version is due for removal. Null if it is not due for removal. */
+  /** When the version is due for removal. Null if no removal is scheduled. */
   dueAt: OrNull<Date>;
 }
 

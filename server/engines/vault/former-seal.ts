@@ -13,7 +13,8 @@ const KEY_FORMAT = 1;
 export const isFormerContextKey = (wrapped: Buffer): boolean => wrapped[0] === KEY_FORMAT;
 
 /**
- * Opens the data key of a context. Its layout is format 1, nonce, key, tag, and it is bound to the id of the context.
+ * Opens the data key of a context. The wrapped key consists of the format byte 1, a nonce, the encrypted key and a tag,
+ * and is bound to the id of the context.
  */
 export function openFormerContextKey(secret: Secret, context: string, wrapped: Buffer): Secret<Buffer> {
   if (wrapped.length !== 1 + NONCE_BYTES + KEY_BYTES + TAG_BYTES) throw new Error('the data is not a wrapped data key');
@@ -23,8 +24,8 @@ export function openFormerContextKey(secret: Secret, context: string, wrapped: B
 }
 
 /**
- * Opens the proxy routes of a session. They are encoded in base64url. Their layout is nonce, tag, text, and they are
- * bound to the id of the session.
+ * Opens the proxy routes of a session. The sealed string is a nonce, a tag and the ciphertext, encoded together in
+ * base64url. It is bound to the id of the session.
  */
 export function openFormerRoutes(secret: Secret, session: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64url');

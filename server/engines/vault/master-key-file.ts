@@ -1,6 +1,6 @@
-// The file with the master key in the data folder: `master-key`, mode 0600, one key per line. While one key is being
-// replaced by another, the file contains both, and each row with a data key in the database records the master key that
-// wraps it. It is therefore safe to kill the process between any two steps.
+// The file `master-key` in the data folder, which contains the master key: mode 0600, one key per line. While one key
+// is being replaced by another, the file contains both, and each row with a data key in the database records the master
+// key that wraps it. It is therefore safe to kill the process between any two steps.
 import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';

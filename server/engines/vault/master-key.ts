@@ -15,7 +15,7 @@ export interface MasterKeySource {
   readonly name: string;
   /** Returns all available keys. The first one is the key to use. `isFirst`: whether no data key has been wrapped yet. */
   read(options: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
-  /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
+  /** Returns the key that replaces the one in use. From then on, `read` returns both keys. */
   next(currentId: string): Promise<MasterKey>;
   /** Removes all keys except those with these ids. */
   keepOnly(ids: ReadonlySet<string>): Promise<void>;

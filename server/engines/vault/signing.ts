@@ -50,7 +50,9 @@ export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Arr
 export const signBytes = ({ privateKey }: Signer, bytes: Uint8Array): Buffer =>
   signWith(null, bytes, privateKeyOf(privateKey));
 
-/** Returns the payload; undefined if none of these keys signed it with this type. `jwks` is keyed by kid. */
+/**
+ * Returns the payload, or undefined if none of these keys signed the JWS with the type `typ`. `jwks` is keyed by kid.
+ */
 export async function verified(
   jws: string,
   typ: string,

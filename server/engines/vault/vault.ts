@@ -131,7 +131,7 @@ export class Vault {
     return unwrap(row, await this.#masterKeyFor(row.master));
   }
 
-  /** Reads the keys again if the id is unknown, because a key may have been added since. */
+  /** Reads the master keys again if the id is unknown, because a key may have been added since the last read. */
   async #masterKeyFor(id: string): Promise<MasterKey> {
     const { masterKeys } = this.#parts;
     if (!this.#masterKeyById.has(id)) this.#masterKeyById = byId(await masterKeys.read({ isFirst: false }));

@@ -57,7 +57,7 @@ const BROWSER_WIDE_COMMANDS: ReadonlySet<string> = new Set([
   'Emulation.updateScreen',
 ]);
 
-/** Commands that the front end always sends when it starts, and that can be answered without effect. */
+/** Commands that the DevTools front end always sends when it starts. They can be answered without being executed. */
 const NO_OP_COMMANDS: ReadonlySet<string> = new Set([
   'Runtime.runIfWaitingForDebugger',
   'Target.setDiscoverTargets',

@@ -21,7 +21,7 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Commands of the Input domain that configure input. */
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-/** This command waits if it is sent with a user gesture, because such a script has the same abilities as a click. */
+/** This command waits if it is sent with a user gesture, because its script can then do whatever a click can do. */
 const EVALUATE = 'Runtime.evaluate';
 /**
  * These commands pass in a masked hand-off, because the person's page would otherwise hang. They must not change
@@ -61,7 +61,7 @@ const PASSING_COMMANDS: ReadonlySet<string> = new Set([
   ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
 const PASSING_DOMAIN = 'Emulation.';
-/** This command passes if its script is empty, because clients use it to create their isolated world. */
+/** This command passes if its script is empty, because clients create their isolated world with an empty script. */
 const NEW_DOCUMENT_SCRIPT = 'Page.addScriptToEvaluateOnNewDocument';
 
 const isInput = (method: string): boolean =>

@@ -17,8 +17,8 @@ export class MaskedDialogs {
   readonly #withheldEvents = new Map<string, Buffer>();
 
   /**
-   * The part of a dialog event that the client receives. The client is notified of the end of a dialog only if it was
-   * notified of its opening.
+   * Returns the part of a dialog event that the client receives, if any. The client is notified of the end of a dialog
+   * only if it was notified of its opening.
    */
   visiblePart(event: Buffer): Buffer | undefined {
     const message = event.length > REDACTED_EVENT_BYTES_MAX ? undefined : parseJson(event);

@@ -5,7 +5,10 @@
 const REQUEST_STARTED_PATTERN =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
-/** Beyond it, the client can no longer read the body of any request. */
+/**
+ * The maximum number of recorded request ids. Once it is exceeded, the client can no longer read the body of any
+ * request.
+ */
 const REQUEST_IDS_MAX = 10_000;
 
 /** Commands that return the body of a request or of its response. */

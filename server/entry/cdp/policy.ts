@@ -66,7 +66,7 @@ const EXTENSION_ID_COMMANDS = [
 export interface PolicyParts {
   readonly browser: Browser;
   readonly keepAlive: boolean;
-  /** Called on `Browser.close`. Ends the session or, with `keepAlive`, only closes the client. */
+  /** Called on `Browser.close`. Ends the session or, with `keepAlive`, only disconnects the client. */
   readonly onCloseRequest: () => void;
   /** While a viewer has control, input from the agent is queued or refused. */
   readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
@@ -141,7 +141,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
   };
 }
 
-/** The verdict on a command that passes in a masked hand-off only after a change. */
+/** Returns the verdict on a command that passes in a masked hand-off only if the command or its response is changed. */
 function judgeMasked({ method, params }: Command): Verdict | undefined {
   if (CONTINUE_COMMANDS.has(method)) return { rewrite: unchangedRequest(params) };
   if (!TITLE_COMMANDS.has(method)) return undefined;
@@ -242,7 +242,7 @@ function judgeNavigation(params: JsonObject, downloads: string): Verdict {
 }
 
 /**
- * Returns the refused scheme of a URL, or undefined. Normalizes the URL like the URL standard and Chromium, and also
+ * Returns the refused scheme of a URL, or undefined. Normalizes the URL as the URL standard and Chromium do, and also
  * checks the URL within blob: and filesystem:.
  */
 function refusedScheme(url: string, downloads: string): string | undefined {

@@ -33,7 +33,7 @@ const COPY_BYTES_MAX = 64 * 1024;
  * slices of a read buffer would keep the whole buffer in memory.
  */
 const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
-/** An incomplete incoming message is counted from this size on. */
+/** The bytes of an incomplete incoming message are counted only if there are more than this. */
 const NOTED_ARRIVING_BYTES_MIN = 1024 ** 2;
 const PING_MS = 20_000;
 /** A client that sends no byte for this long is considered gone. It gets at least two pings in this time. */
@@ -69,8 +69,8 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly lease: Lease | undefined;
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
   /**
-   * For DevTools, the only page that it can access. The idle limit does not apply to DevTools, because users may only
-   * be looking at the page.
+   * For DevTools, the only page that it can access. The idle limit does not apply to DevTools, because its user may
+   * look at the page without causing any commands.
    */
   readonly page?: string;
   readonly waitingBytes: WaitingBytes;
@@ -81,7 +81,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly responseBytesMax?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLongMessage: ReadLongMessage;
-  /** Ends the session, after Browser.close on a session without keepAlive. */
+  /** Ends the session. Called after Browser.close on a session without keepAlive. */
   readonly endSession: () => Promise<unknown>;
 }
 
@@ -97,7 +97,7 @@ export class Relay implements AttachedClient {
   #unsentMessages: Buffer[] = [];
   #unsentBytes = 0;
   #earlyBytes = 0;
-  /** The number of bytes received so far of the incoming message. */
+  /** How many bytes of the incoming message have been received so far. */
   #arrivingBytes = 0;
   readonly #watchedBytes: BytesWatch;
   #lastByteMs: number;
@@ -239,7 +239,7 @@ export class Relay implements AttachedClient {
   }
 
   /**
-   * Frames are written directly to the connection, all frames of one turn in one write. `ws` handles incoming and
+   * All frames of one turn are written directly to the connection, in one write. `ws` handles incoming frames and
    * control frames.
    */
   #send(message: Buffer): void {
@@ -297,7 +297,7 @@ export class Relay implements AttachedClient {
     }
   }
 
-  /** The silence after which the client is considered gone. */
+  /** How long, in milliseconds, a client may send nothing before it is considered gone. */
   #silenceMs(): number {
     return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / READ_BYTES_PER_MS_MIN);
   }
@@ -311,7 +311,8 @@ export class Relay implements AttachedClient {
       this.#closeReason = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
-    // The idle time does not count while a requested hand-off is open or a person has control, because the agent waits.
+    // The idle time does not count while a requested hand-off is open or a person has control, because the agent is
+    // waiting.
     if (this.#parts.lease?.wasRequested || this.#parts.lease?.control) this.#lastCommandMs = now;
     if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);

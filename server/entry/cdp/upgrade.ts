@@ -85,7 +85,10 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly liveView: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
-  /** Handles upgrades at other addresses. Returns undefined if no other handler is responsible for the address. */
+  /**
+   * Handles upgrades at addresses that are not for CDP clients. Returns undefined if no handler is responsible for the
+   * address.
+   */
   readonly handleOtherUpgrade: (
     request: IncomingMessage,
     connection: Duplex,
@@ -110,8 +113,8 @@ export class CdpEntry {
   }
 
   /**
-   * Handles the server's upgrades. `ownSession` restricts connections to one session, for sockets from inside its
-   * browser.
+   * Handles the WebSocket upgrades of the server. `ownSession` is given for a server that the browser of one session
+   * reaches from inside its box. It restricts connections to that session.
    */
   serve(server: Server, ownSession?: () => SessionId | undefined): void {
     const logFailure = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
@@ -129,7 +132,7 @@ export class CdpEntry {
     server.on('upgrade', guardListener(logFailure, checkUpgrade));
   }
 
-  /** A span from the request to the end of the connection. */
+  /** Begins a span that lasts from the request to the end of the connection. */
   #spanOf({ headers }: IncomingMessage, requestId: string): Span {
     const { traceparent } = headers;
     return this.#parts.trace.begin('cdp.connection', {
@@ -173,7 +176,7 @@ export class CdpEntry {
     reservation.giveBack();
   }
 
-  /** Returns the other host that runs the session, if any. That host checks whether the client may connect. */
+  /** Returns the host that runs the session, if it is another host. That host checks whether the client may connect. */
   async #ownerOf(request: IncomingMessage): Promise<Parameters<Forwarding['passUpgrade']>[0] | undefined> {
     const { forwarding } = this.#parts;
     if (forwarding.isAlone || forwardedFrom(request)) return undefined;

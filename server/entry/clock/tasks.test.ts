@@ -20,7 +20,7 @@ function startTask(task: Partial<Task>, { did = { done: 0 }, isUnused = never, i
   tasks.start({ name: 'task', everyMs: SECOND_MS, run, ...task });
   return {
     ...{ clock, tasks, did },
-    /** Advances the clock by this many seconds, and returns the number of runs of the task in this time. */
+    /** Advances the clock by this many seconds, and returns how often the task ran in this time. */
     runsIn: async (seconds: number): Promise<number> => {
       const before = runs;
       await clock.advance(seconds * SECOND_MS, SECOND_MS);

@@ -16,7 +16,7 @@ const BEAT_MS = 1_000;
 export interface TasksOptions {
   /** Returns true if the process has no session and serves no client. */
   readonly isUnused: () => boolean;
-  /** Returns true if nothing has been received for a while, from clients and from browsers. */
+  /** Returns true if neither clients nor browsers have sent anything for a while. */
   readonly isQuiet: () => boolean;
 }
 
@@ -31,7 +31,7 @@ export class Tasks implements Closeable {
   readonly #currentRuns = new Map<Task, Promise<void>>();
   /** The next run of each task, until it begins. All callers that request a run before then share this run. */
   readonly #nextRuns = new Map<Task, Promise<void>>();
-  /** When the last run of each task ended, or began if it is not over. */
+  /** When the last run of each task ended or, if it is still in progress, when it began. */
   readonly #lastRunMs = new Map<Task, number>();
   /** When each task last did something or was prompted. */
   readonly #lastActiveMs = new Map<Task, number>();
@@ -105,7 +105,7 @@ export class Tasks implements Closeable {
     return task.isAtRest?.() ?? this.#hasFoundNothing(task);
   }
 
-  /** Whether the task has found nothing to do for a while, and was not prompted. */
+  /** Whether the task has neither found anything to do nor been prompted for a while. */
   #hasFoundNothing(task: Task): boolean {
     return this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_AFTER_MS;
   }
@@ -155,7 +155,7 @@ export class Tasks implements Closeable {
 const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
 
 /**
- * The next beat after `lastRunMs` at which the task with this number runs. Tasks with the same interval run at
+ * Returns the next beat after `lastRunMs` at which the task with this index runs. Tasks with the same interval run at
  * different beats where possible, so that they do not all need a database connection at once.
  */
 function nextBeat(lastRunMs: number, intervalMs: number, taskIndex: number): number {

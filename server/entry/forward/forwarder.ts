@@ -1,5 +1,5 @@
-// Passes requests on to the host that owns the resource: HTTP over persistent connections, WebSockets over a connection
-// of their own. Bytes are copied as they arrive. Only the heads are parsed.
+// Passes requests on to the host that owns the resource: HTTP requests over persistent connections, and each WebSocket
+// over its own connection. Bytes are copied as they arrive. Only the heads are parsed.
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -26,8 +26,8 @@ import type { Closeable } from '../../kit/scope.ts';
 
 const CONNECT_MS = 3_000;
 /**
- * A host that is restarting refuses connections for at most this long. Nothing has been sent at that time, so the
- * request can wait.
+ * A host that is restarting refuses connections for at most this long. A request can wait during this time, because
+ * none of it has been sent yet.
  */
 const RESTART_MS = 20_000;
 const RETRY_MS = 250;

@@ -1,6 +1,6 @@
-// The address at which other hosts reach this host, in addition to its public address. Used for TLS between hosts, and
-// if several processes on one machine share the public address. The address is a port or a Unix socket. Connections are
-// handed to the HTTP server.
+// The address at which other hosts reach this host, in addition to its public address. It is used for TLS between
+// hosts, and when several processes on one machine share the public address. The address is a port or a Unix socket.
+// Connections are handed to the HTTP server.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
@@ -22,7 +22,7 @@ export interface PeerCertificate {
 }
 
 export interface PeerListener extends Closeable {
-  /** Presents another certificate to hosts that connect from now on. */
+  /** Presents this certificate to hosts that connect from now on. */
   renew(certificate: PeerCertificate): void;
 }
 

@@ -7,7 +7,7 @@ import { cookieHeader } from './sign-in.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 'sessions'>, cookie: SignInCookie) => {
-  /** Responds with the account and the cookie that was issued after the new proof. */
+  /** Responds with the account, and sets the cookie that was issued after the new proof. */
   const renewedResponse = async (caller: HandlerInput<'stepUp'>['caller'], secret: Secret): Promise<HttpResponse> =>
     jsonResponse(await account.read(caller), cookieHeader(cookie, secret));
   return {

@@ -1,4 +1,5 @@
-// Binds every operation to its routes: credential, scope, validation, handler, response.
+// Registers every operation at its routes. A route checks the credential and the scope, validates the input, calls the
+// handler and sends the response.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
@@ -78,7 +79,7 @@ type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { reado
   ? UploadedFile
   : undefined;
 
-/** The input of a handler, validated. */
+/** The validated input of a handler. */
 export interface HandlerInput<Id extends OperationId> extends OperationInput<Id> {
   readonly caller: CallerFor<Id>;
   readonly mount: MountName;
@@ -88,14 +89,14 @@ export interface HandlerInput<Id extends OperationId> extends OperationInput<Id>
   readonly warnings: readonly Warning[];
   /** Aborted if the caller disconnects before the response is sent. */
   readonly signal: AbortSignal;
-  /** The uploaded file, for operations that have one. */
+  /** The uploaded file, for operations that receive one. */
   readonly file: UploadFor<Id>;
   /** How a session is created. Used only by operations that create one. */
   readonly options: CreateOptions;
   readonly presented: PresentedCredentials;
   /** The credential in the Authorization header, if it is a bearer token. */
   readonly bearer: string | undefined;
-  /** The value of the cookie with this name. Not used for the session cookie of a signed-in person. */
+  /** Returns the value of the cookie with this name. Not used for the cookie of a human session. */
   readonly cookieNamed: (name: string) => string | undefined;
   readonly source: RequestSource;
   /** True if the body was a form, not JSON. */
@@ -210,7 +211,7 @@ function requireAgentCaller(request: FastifyRequest, { tracker }: BindParts): Ag
 
 type RequestInput = ReturnType<ReturnType<typeof readerOf>>;
 
-/** Runs the handler for a request that has been read, and sends its response. */
+/** Returns a function that runs the handler for a request that has been read, and sends the response. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   const handler = parts.handlers[id] as AnyHandler; // The handler accepts what the schemas of this id allow.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
@@ -278,7 +279,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (stepUp && (isPerson || caller.kind === 'consumer')) assertSteppedUp(caller, clock.now());
 }
 
-/** Throws if the session of the consumer belongs to another application or provider than those in the path. */
+/** Throws if the consumer session belongs to an application or a provider other than those in the path. */
 function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: string; providerId?: string }): void {
   if (appId?.toLowerCase() !== caller.applicationId || providerId !== caller.providerId)
     throw notFound('Consumer', caller.consumerId);
@@ -332,7 +333,10 @@ const cookieIn = ({ cookie = '' }: FastifyRequest['headers'], name: string): str
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
-/** Reads and validates the parts of a request. Throws a fault that names every problem. */
+/**
+ * Returns a function that reads and validates the parts of a request. The function throws a fault that names every
+ * problem.
+ */
 function readerOf(id: OperationId, mount: MountName) {
   const {
     params,

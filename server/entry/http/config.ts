@@ -23,7 +23,7 @@ export const configHandlers = (documents: ServiceDocuments, identities: Pick<Ide
     cacheableResponse(documents.authorizationServer(), headers['if-none-match']),
 });
 
-/** A response with an ETag, which pages of any origin may read. */
+/** Returns a response with an ETag. Pages of any origin may read it. */
 export const cacheableResponse = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
   conditionalResponse(body, ifNoneMatch, PUBLIC_HEADERS);
 

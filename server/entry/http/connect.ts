@@ -1,5 +1,5 @@
-// HTTP requests to the CDP address: discovery, and an error if the upgrade is missing. WebSockets are handled in
-// entry/cdp.
+// HTTP handlers for the CDP address. They serve discovery, and respond with an error to connect requests without an
+// upgrade. WebSockets are handled in entry/cdp.
 import type { BrowserVersion } from '../../../contract/sessions.ts';
 import { fault } from '../../domain/faults.ts';
 import type { ConnectCredentials } from '../../domain/sessions/session-connector.ts';

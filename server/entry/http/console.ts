@@ -21,8 +21,9 @@ const PASSKEY_PAGES = ['/signin', '/device', '/approve/:jobId'];
 const OUTSIDE_PAGES = [...PASSKEY_PAGES, HANDOFF_PAGE];
 
 /**
- * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. They are
- * inserted into the policy unchanged, so all of them must have plain host names.
+ * `linkOrigins` are the origins of signed links to recordings and downloads that this service does not serve itself,
+ * such as the origin of the object store. They are inserted into the policy unchanged, so all of them must have plain
+ * host names.
  */
 export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
   const linkSources = linkOrigins.map(origin => ` ${origin}`).join('');
@@ -43,7 +44,7 @@ export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestor
 /**
  * The page that runs snippets of the playground. Running code that somebody types needs `unsafe-eval`, so this page has
  * no origin (`sandbox` without `allow-same-origin`). It has no credential, no storage and no access to the console
- * around it. It loads its own script and opens WebSockets of this service, nothing else.
+ * around it. It can only load its own script and open WebSockets to this service.
  */
 const RUNNER_POLICY = [
   "default-src 'none'",

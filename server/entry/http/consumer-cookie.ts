@@ -3,9 +3,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface ConsumerCookie {
-  /** The cookie's value in these headers. */
+  /** Returns the value of the application's cookie in these headers. */
   read(headers: IncomingHttpHeaders, appId: string): string | undefined;
-  /** The Set-Cookie header. If `value` is undefined, the header removes the cookie. */
+  /** Returns the Set-Cookie header. If `value` is undefined, the header removes the cookie. */
   write(appId: string, value: string | undefined, maxAgeSeconds: number): string;
 }
 

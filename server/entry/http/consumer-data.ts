@@ -1,4 +1,4 @@
-// HTTP handlers for commands about the data of a consumer: memory, consents, receipts, sessions, the export.
+// HTTP handlers for the data of a consumer: memory, consents, receipts, consumer sessions and the export.
 import { PassThrough } from 'node:stream';
 import yazl from 'yazl';
 import type { ConsumerExport, ExportedFile } from '../../domain/consumers/export.ts';

@@ -7,13 +7,13 @@ import { fault } from '../../domain/faults.ts';
 import { refuseOtherMethods } from './other-methods.ts';
 import { notBuiltFault, type WebFiles } from './web-files.ts';
 
-/** Generated from the contract; `npm run check` compares them. */
+/** Generated from the contract. `npm run check` verifies that it is up to date. */
 const OPENAPI_YAML = new URL('../../../contract/generated/openapi.yaml', import.meta.url);
 
 const SITE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** For people whose browser requests a page that does not exist. Programs get the error body. */
+/** Served to browsers that request a page that does not exist. Programs get the error body. */
 const NOT_FOUND_PAGE = '404.html';
 
 export function serveDocs(app: FastifyInstance, version: string, siteFiles: WebFiles | undefined): void {

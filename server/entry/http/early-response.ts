@@ -1,6 +1,6 @@
 // Responses that are sent before the request body has arrived. If the connection were closed at once, the TCP reset
-// caused by the rest of the body could discard the response before a client that is still sending has read it. So the
-// body is read to its end and discarded; then the connection is reused, unless the client wants it closed.
+// caused by the rest of the body could discard the response before a client that is still sending has read it. The body
+// is therefore read to its end and discarded. Then the connection is reused, unless the client wants it closed.
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 

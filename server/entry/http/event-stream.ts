@@ -9,11 +9,10 @@ import type { Closeable } from '../../kit/scope.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * At this interval, a stream without events sends a comment, and the credential of the stream's reader is checked
- * again.
+ * The interval at which a stream without events sends a comment, and at which the reader's credential is checked again.
  */
 const HEARTBEAT_MS = 15_000;
-/** The stream of a reader that does not read one piece within this time is closed. */
+/** A stream is closed if its reader takes longer than this to read one piece. */
 const STALLED_MS = 30_000;
 /** The delay after which a disconnected reader reconnects. */
 const RETRY_MS = 2_000;
@@ -73,7 +72,7 @@ async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<stri
 const pieceOf = ({ id, type, data }: StreamedItem): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Yields the texts, and calls `closeAsTooSlow` if a text is not read in time. */
+/** Yields the pieces of the stream, and calls `closeAsTooSlow` if a piece is not read in time. */
 async function* withStallLimit(
   texts: AsyncGenerator<string, void>,
   clock: Clock,
@@ -81,7 +80,7 @@ async function* withStallLimit(
 ): AsyncGenerator<string, void> {
   for await (const text of texts) {
     const stallController = new AbortController();
-    // `sleep` rejects when the text was read in time
+    // `sleep` rejects if the piece was read in time
     clock.sleep(STALLED_MS, stallController.signal).then(closeAsTooSlow, () => {});
     try {
       yield text;

@@ -1,4 +1,4 @@
-// HTTP handlers for events: as a JSON list, or as a stream for callers that accept one.
+// HTTP handlers for events. They respond with a JSON list, or with a stream if the caller accepts one.
 import { EVENT_LIMIT_DEFAULT, type SessionEvent } from '../../../contract/events.ts';
 import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';

@@ -63,7 +63,10 @@ async function bytesOf(file: ServedFile, range: ByteRange | undefined): Promise<
 const matches = (header: string | undefined, tag: string): boolean =>
   header?.split(',').some(one => ['*', tag, `W/${tag}`].includes(one.trim())) ?? false;
 
-/** Parses one range. For several ranges or an invalid header the whole file is sent, as the standard allows. */
+/**
+ * Parses a single range. Returns undefined for several ranges or an invalid header. The whole file is then sent, as the
+ * standard allows.
+ */
 export function parseRange(header: string | undefined, size: number): ByteRange | undefined {
   const [, from = '', to = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(header?.trim() ?? '') ?? [];
   if (from === '' && to === '') return undefined;

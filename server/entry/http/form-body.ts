@@ -1,5 +1,5 @@
-// Reads the form bodies of the OAuth routes. A parameter is sent at most once, and an empty one counts as absent
-// (RFC 6749, 3.1).
+// Reads the form bodies of the OAuth routes. A parameter may appear at most once, and an empty parameter counts as
+// absent (RFC 6749, 3.1).
 import { fault, invalidRequest } from '../../domain/faults.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;

@@ -67,8 +67,8 @@ async function openingResponse(
 }
 
 /**
- * The attributes of cookies for a page in a frame of another site. In such a frame, a browser sends only cookies with
- * these attributes, and sends each of them only on the site on which it was set.
+ * The attributes of cookies for a page that another site shows in a frame. In such a frame, a browser sends only
+ * cookies with these attributes, and sends each of them only under the top-level site under which it was set.
  */
 const CROSS_SITE_ATTRIBUTES = 'SameSite=None; Secure; Partitioned';
 const sameSiteAttributes = (publicUrl: string): string =>

@@ -1,4 +1,4 @@
-// The result of a handler. The status defaults to the operation's own.
+// The result of a handler. The status defaults to the first status that the operation declares.
 
 export interface HttpResponse {
   readonly body?: unknown;

@@ -1,4 +1,4 @@
-// HTTP handlers for the sign-in settings for consumers of an application.
+// HTTP handlers for the settings that determine how the consumers of an application sign in.
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { HandlerInput } from './bind.ts';
 import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';

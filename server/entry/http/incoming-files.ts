@@ -27,7 +27,7 @@ const RATE_INTERVAL_MS = 60_000;
 const UPLOAD_MS_MAX = 21_600_000;
 
 export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {
-  /** Additional, stricter limits on the bytes in progress. */
+  /** Additional, stricter limits on the bytes of uploads in progress. */
   readonly room?: Partial<Bounds>;
 }
 

@@ -1,4 +1,4 @@
-// HTTP handlers for logs: as a JSON list, as a HAR file, or as a stream for callers that accept one.
+// HTTP handlers for logs. They respond with a JSON list, with a HAR file, or with a stream if the caller accepts one.
 import { Readable } from 'node:stream';
 import { HAR_TYPE, LOG_LIMIT_MAX } from '../../../contract/logs.ts';
 import { invalidRequest } from '../../domain/faults.ts';

@@ -22,8 +22,8 @@ import { emptyResponse, type HttpResponse } from './http-response.ts';
 import { validatorOf } from './validate.ts';
 
 /**
- * Prefix of Berth's members in the `_meta` of calls and results. They are for the program that runs the model, which
- * does not show `_meta` to the model.
+ * The prefix of Berth's members in the `_meta` of calls and results. These members are for the program that runs the
+ * model. The program does not show `_meta` to the model.
  */
 const META_PREFIX = 'berth/';
 const INSTRUCTIONS =

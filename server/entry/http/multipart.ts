@@ -15,7 +15,7 @@ const OVERHEAD_BYTES_MAX = 16 * 1024;
 const ONE_PART_ADVICE = 'Send exactly one part, a file named `file`.';
 
 export interface UploadedFile {
-  /** As sent by the caller; not checked, and may contain slashes. */
+  /** The name as the caller sent it. It is not checked, and may contain slashes. */
   readonly fileName: string;
   readonly path: string;
   readonly size: number;

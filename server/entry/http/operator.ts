@@ -26,7 +26,7 @@ export interface OperatorParts {
 }
 
 export interface OperatorListener extends Closeable {
-  /** The address, with the actual port. */
+  /** The listening address. If the configured port is 0, it contains the assigned port. */
   readonly url: string;
 }
 

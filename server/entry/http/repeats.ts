@@ -1,5 +1,6 @@
-// `Idempotency-Key`: the first request with a key is executed, and identical requests get the stored response to it. For
-// some operations the response is rebuilt instead, from the session that the stored response names.
+// `Idempotency-Key`: the first request with a key is executed, and later identical requests with this key get its
+// stored response. For some operations, the response is instead rebuilt from the session that the stored response
+// names.
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';

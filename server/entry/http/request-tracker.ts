@@ -1,5 +1,5 @@
-// Keeps a record of each request: its id, start time, operation and caller. Used for log lines, metrics, spans and
-// error bodies.
+// Keeps a record of each request: its id, start time, operation and caller. The record is used for log lines, metrics,
+// spans and error bodies.
 import type { FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 import { type OperationId, operation } from '../../../contract/operations.ts';

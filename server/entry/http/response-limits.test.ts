@@ -18,7 +18,10 @@ interface OpenedServer {
   /** Sends a request without reading the response. */
   sendUnread(path: string): Promise<Socket>;
   url: string;
-  /** What the route `/late` did. It responds when its caller has disconnected. */
+  /**
+   * Whether the handler of the route `/late` has begun, and whether it has sent its response. It responds only after
+   * its caller has disconnected.
+   */
   readonly late: { begun: boolean; sent: boolean };
 }
 

@@ -178,7 +178,7 @@ const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: str
   (format !== 'uuid' || UUID.test(value)) &&
   (format !== 'date-time' || (TIME.test(value) && !Number.isNaN(Date.parse(value))));
 
-// ---- texts of messages ---------------------------------------------------------------------------------------------
+// ---- messages ------------------------------------------------------------------------------------------------------
 
 /** A description of the expected value: `a whole number from 60 to 21600`. */
 function expectation(shape: TSchema | Shape): string {

@@ -179,7 +179,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
 export interface Http extends Closeable {
   /** Node's HTTP server; entry/cdp handles its `upgrade` event. */
   readonly server: Server;
-  /** The listening address, with the actual port. */
+  /** The listening address. If the configured port is 0, it contains the assigned port. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -210,7 +210,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     headersTimeout: HEADERS_MS,
     requestTimeout: 0, // limitRequestTime is used instead
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Other offers, such as h2c, are ignored (RFC 9110, section 7.8).
+    // Offers of protocols other than WebSocket, such as h2c, are ignored (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   });
   const app = fastify({
@@ -380,7 +380,7 @@ function registerBodyParsers(app: FastifyInstance, tracker: RequestTracker): voi
   app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
     tracker.attribute(request, () => readJsonBody(text)),
   );
-  // If other operations accepted forms, they would become reachable from forms of other sites.
+  // Only the OAuth operations accept forms. An operation that accepts forms can be called from a form on another site.
   app.addContentTypeParser(FORM_TYPE, { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     const id = request.routeOptions.config.operation;
     if (id === undefined || !operation(id).oauth) throw unsupportedMediaType();

@@ -1,5 +1,5 @@
-// HTTP handlers for sessions on both mounts. The compatibility mount shows other region names, and accepts repeated
-// releases.
+// HTTP handlers for sessions on both mounts. The compatibility mount shows region names that official clients
+// recognize, and accepts repeated releases.
 import type { Warning } from '../../../contract/common.ts';
 import { COMPAT_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
@@ -88,7 +88,7 @@ export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoi
 const createdResponse = (session: SessionView, mount: MountName, warnings: readonly Warning[]): HttpResponse =>
   jsonResponse({ ...publicView(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
 
-/** Rate limit headers, and the time that the create waited in the queue. */
+/** Returns the rate limit headers, and the header that reports how long the create waited in the queue. */
 export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateOptions) {
   const quotaHeaders = quota
     ? {

@@ -5,9 +5,9 @@ import { fault } from '../../domain/faults.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
 export interface SignInCookie {
-  /** The cookie's value in these headers. */
+  /** Returns the cookie's value in these headers. */
   read(headers: IncomingHttpHeaders): string | undefined;
-  /** The Set-Cookie header. If `value` is undefined, the header removes the cookie. */
+  /** Returns the Set-Cookie header. If `value` is undefined, the header removes the cookie. */
   write(value: string | undefined, maxAgeSeconds: number): string;
   /** @throws Fault `cross_site_request` if a request that changes something was not sent by a page of this service. */
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
@@ -16,7 +16,10 @@ export interface SignInCookie {
    * `Origin`.
    */
   assertNotCrossSite(headers: IncomingHttpHeaders): void;
-  /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, whatever the credential. */
+  /**
+   * @throws Fault `origin_not_allowed` if a page of another origin sent the request, whatever credential the request
+   * has.
+   */
   assertOwnOrigin(headers: IncomingHttpHeaders): void;
   /** Whether this service serves the pages of this origin. */
   isOwnOrigin(origin: string): boolean;

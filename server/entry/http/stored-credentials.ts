@@ -1,4 +1,4 @@
-// HTTP handlers for credentials of other services.
+// HTTP handlers for credentials for external services.
 import type { StoredCredentials } from '../../domain/stored-credentials/stored-credentials.ts';
 import type { HandlerInput } from './bind.ts';
 import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';

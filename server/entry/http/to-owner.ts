@@ -1,4 +1,5 @@
-// Requests that another host of the fleet answers: those about a resource that it owns, and those that start a browser.
+// Passes requests on to the host of the fleet that answers them: requests about a resource to the owner of the
+// resource, and requests that start a browser to a host that admits them.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   BODY_SUBJECTS,
@@ -25,7 +26,7 @@ export interface ToOwnerParts {
   readonly forwarding: Forwarding;
   /** `kind:id` of the file that a signed link names. Undefined if the link is not valid. */
   readonly linkedObject: (token: string) => string | undefined;
-  /** Returns the only session that an agent key has open, because its MCP tools do not have to name this session. */
+  /** Returns the only session that an agent key has open. MCP calls with this key do not have to name that session. */
   readonly onlySession: (caller: AgentCaller) => Promise<string | undefined>;
 }
 
@@ -88,8 +89,8 @@ async function passToNamedOwner(
     requestId: request.id,
     begin: () => takeReply(reply),
   });
-  // If the other host has not answered, the request is placed like any other, because an operation that starts a
-  // browser may also have an input field `sessionId`.
+  // If the other host has not answered, the request is placed like any other that starts a browser, because an
+  // operation that starts a browser may also have an input field `sessionId`.
   return passOutcome === 'answered';
 }
 
@@ -223,9 +224,8 @@ export async function routeMcpCall<T>(
 }
 
 /**
- * Places an MCP call on a host. If no host admits the call, the client gets a tool result with the reason. If another
- * host passed the call on to this one and this host does not admit the call, the other host gets such a result and
- * tries the next host.
+ * Places an MCP call on a host. If no host admits the call, the client gets a tool result with the reason. If this host
+ * does not admit a call that another host passed on to it, that other host gets such a result and tries the next host.
  */
 async function placeMcpCall<T>(
   request: FastifyRequest,

@@ -1,6 +1,6 @@
 // Serves built web files (console, docs site, live view, pages for consumers). The files are listed once and looked up
-// by exact path, so that no path can leave the folder. A file is read only when it is first requested, because all
-// files together are 11 MB. Afterwards it stays in memory. Sends the compressed variant that the caller accepts.
+// by exact path, so that no path can leave the folder. A file is read when it is first requested, because all files
+// together are 11 MB, and then stays in memory. A caller that accepts a compressed variant gets it, if there is one.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';

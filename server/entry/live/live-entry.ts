@@ -14,7 +14,7 @@ import { requestUrl } from '../../kit/foreign.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { Viewer } from './viewer.ts';
 
-/** The largest messages contain pasted text. */
+/** The maximum size of a message. The largest messages contain pasted text. */
 const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
 /** The maximum number of viewers per session. */
 const VIEWERS_MAX = 100;

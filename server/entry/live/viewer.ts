@@ -26,7 +26,7 @@ import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
 
 const PING_MS = 10_000;
-/** A viewer that sends no byte during two pings is considered gone. */
+/** A viewer that sends nothing for this long is considered gone. It is sent two pings in this time. */
 const SILENCE_MS = 25_000;
 const RENEW_MS = 10_000;
 const CLOSE_MS = 2_000;

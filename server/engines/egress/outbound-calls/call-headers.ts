@@ -31,7 +31,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns all headers of the request, as Node's list of names and values.
+ * Returns all headers of the request as the flat list of names and values that Node accepts.
  * @throws CallError
  */
 export function headersOf(

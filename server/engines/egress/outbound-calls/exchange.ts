@@ -35,7 +35,7 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
     // The request has no agent: Node's agents read proxies from the environment.
     createConnection: () => socket,
   });
-  // 0 means no limit. Node would silently drop headers over its own maximum.
+  // 0 means no limit. With a limit, Node would silently drop the excess headers.
   request.maxHeadersCount = 0;
   let interimCount = 0;
   let hasResponse = false;
@@ -71,7 +71,7 @@ async function receiveResponse(
   limits: CallLimits,
 ): Promise<ReceivedResponse> {
   const status = response.statusCode ?? 0;
-  // An error after the first one would otherwise have no listener.
+  // Without this listener, an error after the first one would have no listener and would end the process.
   response.on('error', () => {});
   if (response.rawHeaders.length > 2 * limits.responseHeadersMax)
     throw new CallError('answer_head_too_large', { status });

@@ -43,7 +43,7 @@ export interface OutboundOptions {
   readonly rules: AddressRules;
   /** Returns a resolver for one call. Nothing is cached between calls, so each call queries the name servers. */
   readonly resolver: () => Resolve;
-  /** More certificate authorities (PEM), in addition to those that Node trusts. */
+  /** Certificate authorities (PEM) that are trusted in addition to those that Node trusts. */
   readonly authorities?: string | undefined;
   readonly limits?: Partial<CallLimits>;
 }
@@ -70,7 +70,7 @@ export class OutboundCalls {
   }
 
   /**
-   * Returns the reason why a call of this URL would be refused now, or why its name cannot be resolved. Returns
+   * Returns the reason why a call to this URL would be refused now, or why its name cannot be resolved. Returns
    * undefined if the URL could be called. Opens no connection to the host.
    */
   async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
@@ -209,5 +209,5 @@ export class OutboundCalls {
   }
 }
 
-/** Matches the codes of OpenSSL and Node for certificate errors. */
+/** Matches the error codes with which OpenSSL and Node report certificate errors. */
 const CERTIFICATE_ERROR = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

@@ -37,14 +37,14 @@ export class ByteReader {
     throw new LevelDbError('a number is too long');
   }
 
-  /** Reads this many numbers and returns the last. */
+  /** Reads `count` numbers and returns the last one. */
   lastVarint(count: number): number {
     let lastValue = 0;
     for (let remainingCount = count; remainingCount > 0; remainingCount--) lastValue = this.varint();
     return lastValue;
   }
 
-  /** Reads a length, and returns that number of the bytes that follow. */
+  /** Reads a length and returns that many of the bytes that follow. */
   lengthPrefixed(): Buffer {
     return this.take(this.varint());
   }

@@ -10,7 +10,7 @@ const [DELETED, PUT] = [0, 1] as const;
 const KEY_SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
 /**
- * Limit for the size of all entries after decompression, including overwritten entries. A small compressed block may
+ * Maximum total size of all entries after decompression, including overwritten entries. A small compressed block may
  * expand to many times its size.
  */
 const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;

@@ -1,5 +1,5 @@
-// LevelDB's log format, used for its write-ahead log and its manifest: blocks of 32 KiB. A record that does not fit
-// into the rest of a block is split.
+// Reads and writes LevelDB's log format, which LevelDB uses for its write-ahead log and its manifest. A file consists
+// of blocks of 32 KiB. A record that does not fit into the rest of a block is split.
 import { crc32c } from './crc32c.ts';
 
 const BLOCK_BYTES = 32 * 1024;

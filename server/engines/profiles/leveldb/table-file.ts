@@ -1,4 +1,4 @@
-// Reads the entries of a sorted table of LevelDB (`.ldb`).
+// Reads the entries of a LevelDB table file (`.ldb`).
 import { ByteReader, LevelDbError } from './bytes.ts';
 import { decompressSnappy } from './snappy.ts';
 

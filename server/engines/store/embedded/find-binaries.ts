@@ -12,7 +12,7 @@ export interface Binaries {
   /** The folder with `postgres` and `initdb`. */
   readonly folder: string;
   readonly major: number;
-  /** The full version, to show to people: `18.4`. */
+  /** The full version to show to people, for example `18.4`. */
   readonly version: string;
 }
 

@@ -25,8 +25,8 @@ const PROBE_MS = 5_000;
 const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
 
 /**
- * Returns the user of this process. If this user is root, returns the owner of the data folder, so that the server of
- * that owner and commands of root can use the same cluster.
+ * Returns the user of this process. If this user is root, returns the owner of the data folder instead, so that the
+ * owner's server and root's commands can use the same cluster.
  */
 export async function postgresIdentity(dataDir: string): Promise<PostgresIdentity> {
   const ownIds = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };

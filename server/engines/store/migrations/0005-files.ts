@@ -1,5 +1,5 @@
-// Files of sessions: uploads by callers, downloads by browsers, and staged files that are to be stored. Also the times
-// at which a session's files, and later its row, are due for deletion.
+// Files of sessions: uploads by callers, downloads by browsers, and staged files that are to be stored. Sessions get
+// the times at which their files, and later their rows, are due for deletion.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -8,7 +8,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const PAGE = 'foreign key (session_id, page) references recording_pages on delete cascade';
 
 const STATEMENTS = [
-  // `stored`: everything is stored, and recording has ended.
+  // `stored`: the recording of the page has ended, and all of it is stored.
   `create table recording_pages (
     session_id uuid not null references sessions on delete cascade,
     page integer not null check (page between 0 and 999),
@@ -31,7 +31,7 @@ const STATEMENTS = [
     primary key (session_id, page, sequence),
     ${PAGE}
   )`,
-  // `run`: segments that share an init segment, identified by its checksum.
+  // A run consists of the segments that share an init segment. `checksum` identifies the init segment.
   `create table recording_runs (
     session_id uuid not null,
     page integer not null,

@@ -1,5 +1,5 @@
-// The log of each session, in chunks of lines. The last chunk of a session is rewritten until it is full. Also the
-// number of each page of a session, which logs and recordings share.
+// The log of each session, in chunks of lines. The last chunk of a session is rewritten until it is full. session_pages
+// numbers the pages of each session, for both logs and recordings.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

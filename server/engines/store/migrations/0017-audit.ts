@@ -79,8 +79,8 @@ const STATEMENTS = [
       for each statement execute function refuse_audit_change()`,
   ]),
 
-  // A role without the right to DELETE can remove rows only with this function, which removes only old rows. The newest
-  // seal that is old enough is kept as the beginning of the chain, and entries are removed only up to it.
+  // A role without the DELETE privilege can remove rows only with this function, which removes only old rows. The
+  // newest seal that is old enough is kept as the beginning of the chain, and entries are removed only up to it.
   `create function forget_audit(batch integer) returns integer
     language plpgsql security definer as $$
   declare
@@ -105,7 +105,8 @@ const STATEMENTS = [
   end
   $$`,
   'revoke execute on function forget_audit(integer) from public',
-  // The function runs with the rights of its owner, so it must not search schemas in which others may create objects.
+  // The function runs with the privileges of its owner, so it must not search schemas in which others may create
+  // objects.
   `do $$ begin
     execute format('alter function forget_audit(integer) set search_path = %I, pg_temp', current_schema());
   end $$`,

@@ -1,5 +1,4 @@
-// People: how accounts sign in, and their sessions in browsers. Tokens may also be issued to a device that a person
-// approved.
+// People: how accounts sign in, and their human sessions. Tokens may also be issued to a device that a person approved.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -55,7 +54,8 @@ const STATEMENTS = [
   )`,
   'create index human_sessions_list on human_sessions (account_id, id desc)',
 
-  // Single-use tickets of people who are not signed in yet: codes by e-mail, challenges of passkeys, second factors.
+  // Single-use tickets of people who are not signed in yet: codes sent by e-mail, passkey challenges, and second
+  // factors.
   `create table sign_in_tickets (
     id uuid primary key,
     kind text not null check (kind in ('setup', 'email_code', 'passkey', 'second_factor', 'register')),

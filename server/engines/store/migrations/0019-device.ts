@@ -1,4 +1,4 @@
-// Device authorizations: requests of programs for a person's token. Codes are stored as hashes.
+// Device authorizations, with which programs request a token from a person. Codes are stored as hashes.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -26,7 +26,7 @@ const STATEMENTS = [
   'create unique index usage_hours_totals on usage_hours (application_id, hour) where key_id is null',
   'create unique index usage_hours_keys on usage_hours (application_id, hour, key_id) where key_id is not null',
   'create index usage_hours_by_hour on usage_hours (hour)',
-  // A single row. All hours before `until` are in usage_hours.
+  // A table with a single row. All hours before `until` are summed in usage_hours.
   `create table usage_summed (
     one boolean primary key default true check (one),
     until timestamptz(3) not null

@@ -51,7 +51,7 @@ const STATEMENTS = [
   `create index credit_reservations_due on credit_reservations (host_id, due_at) where status = 'held'`,
   `create index credit_reservations_held on credit_reservations (application_id, id desc) where status = 'held'`,
 
-  // Each row is one ledger entry: the amount that it adds to each book. Rows are added and never changed.
+  // Each row is one ledger entry, with the amount that it adds to each book. Rows are added and never changed.
   `create table credit_entries (
     id uuid primary key,
     account_id uuid not null references credit_balances,

@@ -17,7 +17,7 @@ const STATEMENTS = [
   // In the name of an operation's tool, the dots of the id are replaced by `_`. No two operations may have the same
   // tool name.
   `create unique index operations_tool_names on operations (application_id, replace(id, '.', '_')) where status <> 'deleted'`,
-  // json, not jsonb: the order of members is kept.
+  // The type is json, not jsonb, because json keeps the order of members.
   `create table operation_revisions (
     application_id uuid not null,
     operation_id text not null,

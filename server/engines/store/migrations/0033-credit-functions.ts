@@ -6,8 +6,8 @@ const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const MEGABYTE = 1_000_000;
 
 const STATEMENTS = [
-  // Returns null if the credit is now held. Otherwise returns the amount that the account has available; nothing was
-  // changed.
+  // Returns null if the credit is now held. Otherwise changes nothing and returns the amount that the account has
+  // available.
   `create function hold_credit(
     reservation uuid, application uuid, host uuid, kind text, purpose uuid, agent_key uuid, operation text, sum bigint,
     browser_second bigint, egress_megabyte bigint, happened timestamptz, due timestamptz, entry uuid

@@ -1,4 +1,4 @@
-// The price of an invocation in addition to its metered use, as set when the call was admitted.
+// The price that is charged for an invocation in addition to its metered use. It is set when the call is admitted.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

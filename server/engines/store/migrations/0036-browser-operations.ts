@@ -1,5 +1,5 @@
-// Operations of the kind `browser`. An invocation now stores the kind of its operation, because only some kinds have
-// files.
+// Adds operations of the kind `browser`. An invocation now stores the kind of its operation, because only some kinds
+// have files.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

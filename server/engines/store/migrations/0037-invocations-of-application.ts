@@ -1,4 +1,4 @@
-// An index for listing the invocations by all keys of an application, newest first.
+// An index for listing an application's invocations, made with any of its keys, newest first.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = ['create index invocations_by_application on invocations (application_id, id)'];

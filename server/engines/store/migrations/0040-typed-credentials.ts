@@ -1,4 +1,4 @@
-// A browser operation can refer to any number of stored credentials. The former column `credential_id`, which contains
+// A browser operation can refer to any number of stored credentials. The older column `credential_id`, which contains
 // the only credential of an HTTP operation, is no longer written.
 import { type Kysely, sql } from 'kysely';
 

@@ -1,5 +1,5 @@
-// Actions: calls that a person approves before they are executed, at most once. The statement that ends an invocation
-// also ends its Action.
+// Actions: calls that are executed at most once, after a person has approved them. The statement that ends an
+// invocation also ends its Action.
 import { type Kysely, sql } from 'kysely';
 
 const STATES = [

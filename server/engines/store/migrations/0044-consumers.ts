@@ -1,4 +1,5 @@
-// Consumers: the end users of applications. How they sign in, their sessions, and the data that agents may remember.
+// Consumers, the end users of applications: how they sign in, their consumer sessions, and the data that agents may
+// remember about them.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -72,7 +73,7 @@ const STATEMENTS = [
   )`,
   'create index consumer_passkeys_list on consumer_passkeys (consumer_id, id)',
 
-  // A sign-in that was started. When it is complete, it has a code, which is exchanged for a session.
+  // A sign-in that was started. When it is complete, it has a code, which is exchanged for a consumer session.
   `create table consumer_sign_ins (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -98,7 +99,7 @@ const STATEMENTS = [
   )`,
   'create index consumer_sign_ins_expired on consumer_sign_ins (expires_at)',
 
-  // Single-use tickets: codes by e-mail, and challenges of passkeys.
+  // Single-use tickets: codes sent by e-mail, and passkey challenges.
   `create table consumer_tickets (
     id uuid primary key,
     kind text not null check (kind in ('email_code', 'passkey')),
@@ -118,7 +119,8 @@ const STATEMENTS = [
   'create index consumer_tickets_expired on consumer_tickets (expires_at)',
   "create index consumer_tickets_mailed on consumer_tickets (application_id, email, created_at) where kind = 'email_code'",
 
-  // A session is a family of tokens: each refresh replaces both hashes.
+  // A consumer session is a family of tokens. Each refresh replaces the hashes of both the access token and the refresh
+  // token.
   `create table consumer_sessions (
     id uuid primary key,
     consumer_id uuid not null references consumers,
@@ -139,7 +141,7 @@ const STATEMENTS = [
   )`,
   'create index consumer_sessions_list on consumer_sessions (consumer_id, id desc)',
   'create index consumer_sessions_expired on consumer_sessions (refresh_expires_at)',
-  // Refresh tokens that were used. If such a token is presented again, its session is ended.
+  // Used refresh tokens. If one of them is presented again, its consumer session is ended.
   `create table consumer_used_refreshes (
     hash bytea primary key check (length(hash) = 32),
     session_id uuid not null references consumer_sessions on delete cascade,

@@ -1,5 +1,5 @@
-// Hosts are notified when the items that wait for members change. Members are notified of each item by e-mail, once and
-// only while the item is not decided.
+// Hosts are notified when the items that wait for members change. Members are notified of each item by e-mail, only
+// once and only while the item is waiting.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -1,5 +1,5 @@
-// Hand-offs that name a consumer, and the consumer's session under which such a hand-off was claimed. Also Actions that
-// name a session; the host of that session executes them.
+// A hand-off can name a consumer, and stores the consumer session under which it was claimed. An Action can name a
+// session, and the host of that session executes it.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

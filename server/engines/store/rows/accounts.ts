@@ -73,8 +73,8 @@ export interface Applications {
   ): Promise<Array<ApplicationRow & { role: Role }>>;
   get(id: ApplicationId, account: AccountId): Promise<(ApplicationRow & { role: Role }) | undefined>;
   /**
-   * Finds applications by id, then by slug, then by exact name. For the CLI and the compatibility mount, which have no
-   * account.
+   * Finds applications by id, then by slug, then by exact name. Used by the CLI and the compatibility mount, which have
+   * no account.
    */
   find(idOrName: string): Promise<ApplicationRow[]>;
   byId(id: ApplicationId): Promise<ApplicationRow | undefined>;

@@ -99,7 +99,7 @@ export type ActionDecision =
 export interface ActionRows {
   insert(row: ActionRow, limits: ActionLimits): Promise<ActionInsertOutcome>;
   get(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
-  /** An Action of an application in which the account is a member. */
+  /** Returns an Action if the account is a member of its application. */
   forAccount(account: AccountId, id: ActionId): Promise<ActionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: ActionFilter): Promise<ActionRow[]>;

@@ -21,7 +21,7 @@ export interface AttemptRows {
   takeBack(key: AttemptKey, at: string): Promise<void>;
   /**
    * Removes the rows whose period is over. If more than `rowsMax` rows remain, also removes those whose periods end
-   * first.
+   * first, so that at most `rowsMax` are left.
    */
   sweep(rowsMax: number): Promise<void>;
 }

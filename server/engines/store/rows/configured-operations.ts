@@ -55,8 +55,8 @@ export interface ConfiguredOperationRows {
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
   /**
-   * Adds a revision, if `revision` is the newest one. Deletes old revisions, except the last `kept`, the published one,
-   * and those that running invocations or open Actions refer to. `publish`: the new revision is published at once.
+   * Adds a revision if `revision` is still the newest one. Deletes old revisions, except the last `kept`, the published
+   * one, and those that running invocations or open Actions refer to. `publish`: the new revision is published at once.
    */
   change(
     application: ApplicationId,

@@ -51,8 +51,8 @@ export interface ConsumerMemory {
   /** Returns the keys that were removed. */
   remove(consumer: ConsumerId, selection: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
   /**
-   * Reads for an agent key. The consent is checked in the same statement, so nothing is read without a consent that is
-   * valid at that moment. `denied`: there is no such consent.
+   * Reads an entry for an agent key. The consent is checked in the same statement, so nothing is read without a consent
+   * that is valid at that moment. `denied`: there is no such consent.
    */
   getConsented(consumer: ConsumerId, key: string, grantee: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
   /**

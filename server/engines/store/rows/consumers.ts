@@ -58,8 +58,8 @@ export type ConsumerChange = Partial<
 >;
 
 /**
- * Reads return consumers that are not deleted. If a name belongs to a linked consumer, they return the consumer that it
- * is linked to.
+ * Methods that read consumers return only those that are not deleted. If a name belongs to a linked consumer, they
+ * return the consumer to which it is linked.
  */
 export interface Consumers {
   /**
@@ -75,15 +75,15 @@ export interface Consumers {
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
    * Links `from` to `to`: whoever signs in as `from` then acts as `to`. `to` gets the passkeys, receipts and hand-offs
-   * of `from`. The consents of `from` are ended, and its data key is destroyed. The caller handles memory and sessions.
-   * False if one of the two consumers is already deleted or linked.
+   * of `from`. The consents of `from` are ended, and its data key is destroyed. The caller handles memory and consumer
+   * sessions. False if one of the two consumers is already deleted or linked.
    */
   link(application: ApplicationId, pair: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
    * Removes all personal data, passkeys, memory and the data key of the consumer and of consumers linked to it. Frees
-   * their names and returns these names. Returns an empty list if the consumer is already deleted. Sessions are revoked
+   * and returns their names. Returns an empty list if the consumer is already deleted. Consumer sessions are revoked
    * separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
@@ -251,7 +251,10 @@ export interface ConsumerSessions {
     proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,
     now: Date,
   ): Promise<boolean>;
-  /** Ends one session, or all but one, and notifies all processes. Returns the hashes of the access tokens. */
+  /**
+   * Ends one session, or all but one, and notifies all processes. Returns the hashes of the access tokens of the ended
+   * sessions.
+   */
   revoke(consumer: ConsumerId, choice: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
   /** Removes the consumer's sessions from the caches of all processes. Returns the hashes of their access tokens. */
   invalidateCaches(consumer: ConsumerId): Promise<Buffer[]>;

@@ -78,9 +78,9 @@ export interface ContextRows {
   /** Newest first. */
   versions(application: ApplicationId, id: ContextId): Promise<VersionRow[]>;
   /**
-   * Inserts a row before objects are stored under this id. If `keep` is not called in time, the objects are then
-   * removed. With `archiveOf`, the new version shares the archive of the version with this id, so that the archive is
-   * not removed. False if the context or the archive does not exist.
+   * Inserts a row before objects are stored under the version's id. If `keep` is not called before `until`, the objects
+   * are removed. With `archiveOf`, the new version shares the archive of that version, so that the archive is not
+   * removed. False if the context or the archive does not exist.
    */
   reserve(
     application: ApplicationId,
@@ -102,8 +102,8 @@ export interface ContextRows {
   /** Returns versions that are due for removal, each with those of its objects that no other version shares. */
   takeRemovable(now: Date, batch: number): Promise<RemovableVersion[]>;
   /**
-   * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no more
-   * versions.
+   * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no
+   * versions left.
    */
   forget(ids: readonly VersionId[]): Promise<void>;
 }
@@ -141,7 +141,7 @@ export type OpenOutcome =
   | { readonly opened: false };
 
 export interface ContextUses {
-  /** Inserts the use unless a save is due or running, or both this use and an existing one are exclusive. */
+  /** Inserts the use unless a save is due or in progress, or both this use and an existing one are exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<OpenOutcome>;
   /** The session whose save into this context is due or in progress, if any. */
   savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 
 export interface CredentialRow {
   readonly name: string;
-  /** The first characters, which are shown in lists, such as `bak_x7Qk`. */
+  /** The first characters of the credential, such as `bak_x7Qk`. They are shown in lists. */
   readonly prefix: string;
   /** SHA-256 of the whole credential. */
   readonly hash: Buffer;

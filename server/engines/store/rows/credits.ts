@@ -22,7 +22,7 @@ export interface BalanceRow {
   readonly reserved: number;
   readonly revenue: number;
   readonly promo: number;
-  /** Whether `credit.low` was written, and the credit has not been above the threshold since then. */
+  /** Whether `credit.low` was written, and the credit has not been at or above the threshold since then. */
   readonly isLow: boolean;
 }
 
@@ -84,7 +84,7 @@ export interface Shortage {
 
 export type EntryType = 'fund' | 'grant' | 'hold' | 'extend' | 'capture' | 'release' | 'expire';
 
-/** A ledger entry: the amount that it adds to each book. */
+/** A ledger entry, with the amount that it adds to each book. */
 export interface EntryRow {
   readonly id: CreditEntryId;
   readonly accountId: AccountId;
@@ -128,8 +128,8 @@ export interface CreditRows {
   due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
   /**
    * Meters one session in a transaction. `plan` decides the result from the locked reservation. The first time that the
-   * hold cannot be extended, writes `session.credit_low`. `lowSince`: since when the hold cannot be extended; absent if
-   * it was extended. Undefined if the reservation was settled.
+   * hold cannot be extended, writes `session.credit_low`. `lowSince`: the time since which the hold could not be
+   * extended, absent if it was extended. Undefined if the reservation was settled.
    */
   meter(
     reservation: Pick<ReservationRow, 'purposeId'>,
@@ -154,7 +154,7 @@ export interface EntryFilter {
   readonly limit: number;
 }
 
-/** The number of calls in a period and their cost, by day, operation or agent key. */
+/** The number of calls in a period and their cost, for one day, one operation or one agent key. */
 export interface CostRow {
   /** The UTC day, or the id of the operation or of the agent key. */
   readonly of: string;

@@ -1,4 +1,4 @@
-// Device authorizations: the requests of programs, and the decisions of people.
+// Device authorizations: requests by programs, and the decisions of people about them.
 import type { AccountId, ApplicationId, DeviceAuthorizationId, TokenId } from '../../../kit/ids.ts';
 import type { TokenRow } from './credentials.ts';
 
@@ -41,7 +41,7 @@ export type DeviceDecision =
       readonly applicationIds: readonly ApplicationId[];
     };
 
-/** The change that a token request makes. */
+/** The change that a token request makes to the authorization. */
 export type TokenRequestEffect =
   | { readonly kind: 'nothing' }
   /** Records the time of the request. */

@@ -102,7 +102,7 @@ export interface SessionEventRow {
 }
 
 export interface EventFilter {
-  /** Only events after this one; 0: all. */
+  /** Only events with a greater id. 0: all events. */
   readonly after: number;
   readonly session?: SessionId;
   /** Absent: all types. Empty: none. */
@@ -144,7 +144,7 @@ export interface EventRows {
 export interface ApplicationEvents {
   /**
    * Appends an event that belongs to no session. In a transaction it must be the last statement, because readers wait
-   * for its lock.
+   * for the lock that it takes.
    */
   append(application: ApplicationId, event: NamedEvent): Promise<void>;
 }

@@ -30,7 +30,7 @@ export interface ExtensionRows {
   forget(usedBefore: Date, batch: number): Promise<number>;
   /**
    * Removes one file that no extension needs and that has not been used since this time. False if there is no such
-   * file. Can be repeated safely after it was interrupted at any point.
+   * file. If the call is interrupted at any point, it can be repeated safely.
    */
   dropFile(usedBefore: Date, remove: (application: ApplicationId, checksum: string) => Promise<void>): Promise<boolean>;
 }

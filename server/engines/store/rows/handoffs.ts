@@ -46,7 +46,7 @@ export interface HandoffRow {
   readonly holder?: string;
   readonly holderKind?: 'account' | 'link' | 'consumer' | 'viewer';
   readonly holderId?: string;
-  /** For a consumer in control: the session under which the hand-off was claimed. */
+  /** For a consumer in control: the consumer session under which the hand-off was claimed. */
   readonly holderSession?: ConsumerSessionId;
   readonly leaseHash?: Buffer;
   readonly leaseExpiresAt?: Date;
@@ -99,8 +99,8 @@ export interface HandoffRows {
   ): Promise<ListedHandoff[]>;
   countOpenOfConsumer(consumer: ConsumerId): Promise<number>;
   /**
-   * Open hand-offs whose consumer is deleted, and claimed hand-offs whose consumer has ended the session under which
-   * the hand-off was claimed.
+   * Open hand-offs whose consumer is deleted, and claimed hand-offs whose consumer has ended the consumer session under
+   * which the hand-off was claimed.
    */
   listWithoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */
@@ -111,7 +111,8 @@ export interface HandoffRows {
   /** Counts an attempt to use a claim link with a wrong secret. Once the limit is reached, no secret is accepted. */
   countWrongSecret(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
   /**
-   * Binds the link to the first browser that opens it, by the hash of its cookie. False if the link is already bound.
+   * Binds the link to the first browser that opens it. The browser is identified by the hash of its cookie. False if
+   * the link is already bound.
    */
   bindBrowser(application: ApplicationId, id: HandoffId, browser: Buffer): Promise<boolean>;
   insert(row: HandoffRow): Promise<void>;

@@ -1,4 +1,4 @@
-// Server processes that run sessions, and the leases of the processes that share one database.
+// Hosts, and the leases of the hosts that share one database.
 import type { ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 
 export const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;
@@ -18,8 +18,8 @@ export interface HostRow {
 /** The facts that a host reports about itself when it joins. */
 export interface JoiningHost extends HostRow {
   /**
-   * Identifies this process. The host's next process has another value. If this process loses its lease, it also gets
-   * another value.
+   * Identifies this process. The next process of the host has a different value, and so does this process when it joins
+   * again after it has lost its lease.
    */
   readonly incarnation: string;
   /** The address at which other hosts reach this host. */
@@ -38,7 +38,7 @@ export interface LivingHost extends JoiningHost {
   readonly draining: boolean;
   /** The number of warm browsers: started in advance, and not used by a session yet. */
   readonly warm: number;
-  /** A mark that is equal on all hosts that store files in the same place. */
+  /** A mark that is equal on all hosts that have the same file storage. */
   readonly storeMark: string;
   /** The number of sessions that have not ended. */
   readonly used: number;
@@ -74,9 +74,9 @@ export interface Hosts {
   now(): Promise<Date>;
   /**
    * Inserts or replaces the row of a host with a lease. `check` gets the other living hosts under a lock that all joins
-   * take, and returns the mark of this host's file storage; if `check` throws, nothing is changed. `isStart`: the
-   * process has just started, so a drain of an earlier process that has ended no longer applies. Resolves to whether
-   * the lease in the earlier row was marked as lost.
+   * take, and returns the mark of this host's file storage. If `check` throws, nothing is changed. `isStart`: the
+   * process has just started. If the earlier process of this host has ended, the host then no longer drains. Resolves
+   * to whether the lease in the earlier row was marked as lost.
    */
   join(
     row: JoiningHost,
@@ -98,8 +98,8 @@ export interface Hosts {
   /** Gives up the lease (`left`), or keeps the lease for the next process of this host (`away`). */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
   /**
-   * Called when the supervisor reports that it restarts the process of a host. Extends the host's lease, so that the
-   * next process can continue it.
+   * Called when the supervisor reports that it is restarting the process of a host. Extends the host's lease, so that
+   * the next process can continue it.
    */
   markRestarting(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**

@@ -1,7 +1,7 @@
-// Sessions of people who signed in with a browser.
+// Human sessions: browsers in which a person is signed in.
 import type { AccountId, HumanSessionId } from '../../../kit/ids.ts';
 
-/** How a person has proved their identity, weakest first. */
+/** How a person has proved their identity, from the weakest proof to the strongest. */
 export type Acr = 'berth:1' | 'berth:2' | 'phr';
 
 export interface HumanSessionRow {
@@ -37,12 +37,12 @@ export interface HumanSessions {
   renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
   /**
    * Revokes one valid session, or all but one, and notifies all processes in the same statement. Returns the hashes of
-   * the cookies of these sessions.
+   * the revoked sessions' cookies.
    */
   revoke(account: AccountId, choice: SessionChoice, now: Date): Promise<Buffer[]>;
   /**
    * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
-   * changed. Returns the hashes of the sessions.
+   * changed. Returns the hashes of the sessions' cookies.
    */
   invalidateCaches(account: AccountId): Promise<Buffer[]>;
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;

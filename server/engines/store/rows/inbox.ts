@@ -1,5 +1,5 @@
-// Items that are waiting for members: Actions that they may decide and hand-offs that they may claim. Also records
-// which e-mails have notified members of which items.
+// Items that are waiting for members: Actions that they may decide and hand-offs that they may claim. The rows also
+// record which e-mail notified which member of which item.
 import type { AccountId, ActionId, ApplicationId, HandoffId, MailId } from '../../../kit/ids.ts';
 import type { Role } from './accounts.ts';
 import type { HandoffRow } from './handoffs.ts';

@@ -18,7 +18,7 @@ export interface InvitationRow {
   readonly revokedAt?: Date;
 }
 
-/** The state of an application, read under its lock. */
+/** The facts that decide whether an invitation is allowed, read while the application is locked. */
 export interface InvitingState {
   /** The role of the inviter. Absent if the inviter is no longer a member. */
   readonly role?: Role;

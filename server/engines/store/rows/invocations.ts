@@ -49,7 +49,8 @@ export interface InvocationRow {
   /** The maximum cost that the caller allows, in micro-credits. */
   readonly maxCost?: number;
   /**
-   * The price of a success in addition to its metered use, in micro-credits, as set when the invocation was admitted.
+   * The price of a success in micro-credits, in addition to the cost of the metered use. Set when the invocation is
+   * admitted.
    */
   readonly price: number;
   /** Micro-credits that were held at the start, and those that were captured at the end. */
@@ -124,7 +125,10 @@ export interface CallTotals {
 export type InvocationInsertOutcome =
   | 'inserted'
   | 'calls_used_up'
-  /** The amount to be held, together with the cost of the earlier calls, exceeds `costMax`. `spent` is that cost. */
+  /**
+   * The amount to be held, together with the cost of the earlier calls, exceeds `costMax`. `spent` is the cost of the
+   * earlier calls.
+   */
   | { readonly spent: number }
   /** The account has less credit than must be held for the invocation. */
   | { readonly short: Shortage }

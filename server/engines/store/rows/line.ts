@@ -4,7 +4,7 @@
 import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** A position in the queue. The queue is ordered by turn, then by place. The applications take turns. */
+/** A position in the queue, which is ordered by `turn`, then by `place`. The applications take turns. */
 export interface QueuePosition {
   readonly turn: number;
   readonly place: number;
@@ -32,15 +32,15 @@ export interface LineRows {
     maxWaiting: number,
   ): Promise<QueuePosition | { readonly waiting: number }>;
   /**
-   * Refreshes the rows of creates that are still waiting. Missing rows are inserted for `idleCreates` only. For
-   * `tryingCreates`, an attempt to place the session is running.
+   * Refreshes the rows of creates that are still waiting. If the row of a create is missing, it is inserted again only
+   * for `idleCreates`. `tryingCreates` are those for which an attempt to place the session is in progress.
    */
   refresh(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
   /** In the order of the queue. */
   list(limit: number): Promise<Array<QueuePosition & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
   waitingOf(application: ApplicationId): Promise<number>;
-  /** The position of the create among those of its application, and how many of them are waiting. */
+  /** The position of the create among the waiting creates of its application, and the number of these creates. */
   positionOf(
     application: ApplicationId,
     at: QueuePosition,

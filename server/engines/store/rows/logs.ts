@@ -27,15 +27,15 @@ export interface LogRows {
   /** Writes chunks. A chunk replaces an existing one with the same first sequence number. */
   write(application: ApplicationId, session: SessionId, chunks: readonly LogChunk[], now: Date): Promise<void>;
   /**
-   * Chunks that contain entries after `after`, oldest first. With `kinds`, only chunks that contain entries of these
-   * kinds.
+   * Chunks that contain entries with a sequence number greater than `after`, oldest first. With `kinds`, only chunks
+   * that contain entries of these kinds.
    */
   read(
     application: ApplicationId,
     session: SessionId,
     page: { readonly after: number; readonly kinds?: readonly string[]; readonly limit: number },
   ): Promise<readonly LogChunk[]>;
-  /** Where to continue a log that an earlier process began. Undefined if there is no such log. */
+  /** Returns what is needed to continue a log that an earlier process began. Undefined if there is no such log. */
   lastPosition(application: ApplicationId, session: SessionId): Promise<LogPosition | undefined>;
   /** Deletes the logs of at most `batch` sessions that ended before this time. Returns the number of sessions. */
   forget(endedBefore: Date, batch: number): Promise<number>;

@@ -17,8 +17,8 @@ export interface MailRow {
   /** Why the last attempt failed. */
   readonly failure?: string;
   /**
-   * Whether the e-mail notifies the recipient of items that are waiting for them. It is not sent once none of these
-   * items is waiting any more (rows/inbox.ts).
+   * Whether the e-mail notifies the recipient of items that are waiting for them. It is not sent if none of these items
+   * is still waiting (rows/inbox.ts).
    */
   readonly tellsOfWaiting?: boolean;
 }

@@ -11,7 +11,7 @@ export interface MemberRow {
   readonly lastActiveAt?: Date;
 }
 
-/** Roles, read while the application is locked. */
+/** The roles and the number of owners, read while the application is locked. */
 export interface MembershipState {
   /** The role of the person who requests the change. Absent if this person is no longer a member. */
   readonly requesterRole?: Role;

@@ -10,8 +10,8 @@ export interface Counts {
   /** The number of sessions that were created after `createdAfter`. */
   readonly created: number;
   /**
-   * Bytes that the application's sessions moved over the network on the UTC day of the create, as of the last write to
-   * the database.
+   * Bytes that the application's sessions moved over the network on the UTC day of the create, as far as they have been
+   * written to the database.
    */
   readonly egressBytes: number;
 }
@@ -44,7 +44,7 @@ export interface PlaceOptions {
   readonly hold?: (expiresAt: Date) => Hold | undefined;
   /**
    * In a fleet: the create's position in the queue, or `{}` for a create that has no position and comes after all
-   * others.
+   * waiting creates.
    */
   readonly line?: Partial<QueuePosition>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */

@@ -73,7 +73,7 @@ export interface RecordingRows {
   segments(session: SessionId, page: number): Promise<SegmentRow[]>;
   addSpan(session: SessionId, page: number, span: Omit<SpanRow, 'page'>): Promise<void>;
   spans(session: SessionId): Promise<SpanRow[]>;
-  /** Sets the end of the page's spans that have not ended. */
+  /** Ends the page's open spans at `atMs`. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
   /** Records that the page is not being recorded. If it is recorded later, `omissions` does not count it. */
   recordOmission(session: SessionId, page: OmittedPage): Promise<void>;
@@ -82,8 +82,8 @@ export interface RecordingRows {
   /** For each page, the end of its last stored segment, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /**
-   * Requests that this host assemble the MP4 file of the page. Does nothing if the file is complete, or if it is
-   * pending on this host or on another host that is not lost.
+   * Requests that the host `hostId` assemble the MP4 file of the page. Does nothing if the file is complete, or if it
+   * is pending on that host or on another host that is not lost.
    */
   requestFile(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;

@@ -1,10 +1,10 @@
-// The bytes that are stored, and the sessions that are due for deletion.
+// The stored bytes of applications, and the sessions whose files or rows are due for deletion.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface StoredBytes {
   /**
-   * The size of complete downloads, of uploads to sessions that have not ended, of the unpacked versions of contexts,
-   * and of the output files of invocations.
+   * The total size of complete downloads, of uploads to sessions that have not ended, of the unpacked versions of
+   * contexts, and of the output files of invocations.
    */
   ofApplication(application: ApplicationId): Promise<number>;
 }

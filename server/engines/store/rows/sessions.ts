@@ -1,4 +1,4 @@
-// The rows of sessions, and the changes of their state.
+// The rows of sessions, and the operations that change their state.
 
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -9,8 +9,8 @@ import type { ApplicationUse, Counts, PlaceOptions } from './place.ts';
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
 /**
- * The data with which a later server process finds the session's browser. The format is defined by engines/slots and
- * engines/browser.
+ * The data with which the server finds the session's browser after a restart. The format is defined by engines/slots
+ * and engines/browser.
  */
 export type BoxJson = JsonObject;
 
@@ -25,7 +25,7 @@ export interface SessionRow {
   readonly userMetadata: JsonObject;
   readonly settings: JsonObject;
   readonly proxyBytes: number;
-  /** All bytes to and from the network, as of the last write to the database. */
+  /** The last stored count of all bytes sent and received over the network. */
   readonly egressBytes: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -38,7 +38,7 @@ export interface SessionRow {
   readonly connectBy?: Date;
   /** Set when the last client disconnects: the session ends at this time unless a client connects. */
   readonly releaseAt?: Date;
-  /** Whether a client is attached, as of the last write to the database. */
+  /** Whether a client was attached at the last write to the database. */
   readonly attached: boolean;
   readonly box?: BoxJson;
   /**
@@ -53,9 +53,9 @@ export type LastPageRow = Required<Pick<SessionRow, 'id' | 'pageUrl' | 'pageTitl
 export interface SessionEnd {
   readonly status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
   readonly reason: string;
-  /** A description of what happened. Never shown to other applications. */
+  /** A description of what happened. Never shown to applications other than the session's own. */
   readonly detail?: string;
-  /** The actor of the event. Absent: the service. */
+  /** The actor that decided the end. Absent if the service decided it. */
   readonly by?: Actor;
 }
 
@@ -91,9 +91,9 @@ export interface SessionFilter {
   /** The minimum duration of the session: from its creation to its end, or until now if the session has not ended. */
   readonly atLeastSeconds?: number;
   readonly atMostSeconds?: number;
-  /** At this time or later. */
+  /** Only sessions that were created at this time or later. */
   readonly createdAfter?: Date;
-  /** Before this time. */
+  /** Only sessions that were created before this time. */
   readonly createdBefore?: Date;
   readonly limit: number;
   /** Only sessions that follow this one in the list. */
@@ -132,8 +132,8 @@ export interface SessionRows {
   /** Records whether the response to the create was delivered. */
   recordResponse(id: SessionId, delivered: boolean): Promise<void>;
   /**
-   * Returns the oldest open session with this key and digest that was created since this time and whose response was
-   * lost. Afterwards, the response counts as not yet delivered.
+   * Returns the oldest open session with this key and digest that was created after `since` and whose response was
+   * lost. Marks the response as not yet delivered.
    */
   claimLostResponse(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
   /** After a restart: marks the responses that were not yet delivered as lost. Returns their number. */
@@ -151,8 +151,8 @@ export interface SessionRows {
   /** Called before anything is sent to the browser, so that a later process can find the browser. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
   /**
-   * PENDING -> RUNNING. Undefined if the end has been decided in the meantime. `box`: the box of the warm browser that
-   * was claimed.
+   * Changes the status from PENDING to RUNNING. Returns undefined if the end has already been decided. `box`: the box
+   * of the warm browser that was claimed.
    */
   markRunning(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
   /** Changes the session only while it is RUNNING and its end has not been decided. */
@@ -168,8 +168,9 @@ export interface SessionRows {
    */
   decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
   /**
-   * Moves to the decided end status, clears `box`, and settles the credit that the session held. Idempotent; undefined
-   * if no end was decided. `retention`: when the files and the row are due for deletion; without it they are kept.
+   * Sets the status of the decided end, clears `box`, and settles the credit that the session held. Idempotent. Returns
+   * undefined if no end was decided. `retention`: when the files and the row are due for deletion. Without it, they are
+   * kept.
    */
   finish(
     id: SessionId,
@@ -183,7 +184,7 @@ export interface SessionRows {
   setLastPages(pages: readonly LastPageRow[]): Promise<void>;
   /** Call when a client has connected. Clears connectBy and releaseAt. `clients`: the current number of clients. */
   recordClientConnected(id: SessionId, now: Date, clients?: number): Promise<void>;
-  /** Call when a client has disconnected while others remain. */
+  /** Call when a client has disconnected while other clients remain connected. */
   recordClientDisconnected(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
   /** Call when the last client has disconnected. */
   recordLastClientDisconnected(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;

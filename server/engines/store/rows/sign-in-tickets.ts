@@ -1,5 +1,5 @@
 // Single-use tickets for people who are not signed in yet: the setup link of the first start, a code sent by e-mail,
-// the challenge for a passkey, the permission to present a second factor.
+// the challenge for a passkey, or the permission to present a second factor.
 import type { AccountId, TicketId } from '../../../kit/ids.ts';
 
 export type TicketKind = 'setup' | 'email_code' | 'passkey' | 'second_factor';

@@ -1,4 +1,4 @@
-// Credentials for other services, in versions. The value of each version is sealed in the vault, bound to its row.
+// Versioned credentials for external services. The value of each version is sealed in the vault and bound to its row.
 import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
 
 export interface StoredCredentialRow {
@@ -100,7 +100,7 @@ export interface StoredCredentialRows {
   referencesTo(application: ApplicationId, ids: readonly string[]): Promise<CredentialReference[]>;
   /** Counts a call with the credential. */
   count(use: Omit<CredentialUse, 'calls'>, now: Date): Promise<void>;
-  /** Removes and returns counts of days before this one. */
+  /** Removes and returns at most `batch` counts of the days before `before`. */
   takeUses(before: string, batch: number): Promise<CredentialUse[]>;
 }
 

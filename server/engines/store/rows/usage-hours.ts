@@ -7,11 +7,11 @@ export interface UsageSums {
   readonly ended: number;
   /** How many of the `ended` sessions have the status ERROR. */
   readonly failed: number;
-  /** The total time that sessions were running in this hour. */
+  /** The total running time of all sessions within this hour. */
   readonly browserMs: number;
   /**
-   * The processor time of the sessions that ended in this hour, over their whole lifetime. The byte counts cover the
-   * same sessions and the same time.
+   * The processor time that the sessions that ended in this hour used over their whole lifetime. The byte counts cover
+   * the whole lifetime of the same sessions.
    */
   readonly cpuMs: number;
   readonly bytesReceived: number;

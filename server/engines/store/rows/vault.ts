@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../kit/json.ts';
 
 export interface DataKeyRow {
-  /** The id of an application, or the nil id for the installation. */
+  /** The id of an application or a consumer, or the nil id for the installation. */
   readonly owner: string;
   /** The id of the master key that wraps the data key. */
   readonly master: string;

@@ -53,7 +53,7 @@ export interface DeliveryRow {
   /** Absent for a test delivery. */
   readonly eventId?: number;
   readonly eventType: string;
-  /** The bytes that are signed and sent, as text. */
+  /** The body that is signed and sent, as a string. */
   readonly body: string;
   readonly status: DeliveryStatus;
   readonly attempts: number;
@@ -104,8 +104,8 @@ export interface WebhookRows {
   deliveries(application: ApplicationId, id: WebhookId, filter: DeliveryFilter): Promise<DeliveryRow[]>;
   delivery(application: ApplicationId, id: WebhookId, delivery: DeliveryId): Promise<DeliveryRow | undefined>;
   /**
-   * Makes the delivery due. If a process is sending the delivery at the moment, its reservation, which is `reservedMs`
-   * long, is kept, so that no other process sends the delivery.
+   * Makes the delivery due. If a process is already sending it, that process keeps its reservation of `reservedMs`, so
+   * that no other process sends the delivery.
    */
   redeliver(
     application: ApplicationId,
@@ -130,12 +130,12 @@ export interface WebhookRows {
     lastRead: number,
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
-  /** Returns enabled webhooks with a delivery that is due, those that have waited longest first. */
+  /** Returns enabled webhooks with a due delivery. Those that have waited longest come first. */
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
-   * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if no
-   * delivery is due, the webhook is disabled, or another delivery of it is reserved. All processes must reserve for the
-   * same length of time, because this length distinguishes a reservation from the pause after a failed attempt.
+   * Reserves the webhook's earliest due delivery until `until`, and counts the attempt. Undefined if no delivery is
+   * due, the webhook is disabled, or another of its deliveries is reserved. All processes must reserve for the same
+   * length of time, because this length distinguishes a reservation from the pause after a failed attempt.
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */

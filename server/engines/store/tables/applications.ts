@@ -97,7 +97,10 @@ async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
   return (await query.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;
 }
 
-/** Finds by id or slug, which are unique; otherwise by name, which may match several applications. */
+/**
+ * Finds applications by id or slug, which are unique. Otherwise finds them by name, which several applications may
+ * share.
+ */
 async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
   if (idOrName.includes('\0')) return [];
   const isExact = ({ eb, or }: ExpressionBuilder<Tables, 'applications'>) =>

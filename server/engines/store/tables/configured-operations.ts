@@ -172,7 +172,7 @@ async function addRevision(
 }
 
 /**
- * Deletes revisions up to this one, except the published revision and those that running invocations or open Actions
+ * Deletes the revisions up to `upTo`, except the published revision and those that running invocations or open Actions
  * refer to.
  */
 async function forgetRevisions(

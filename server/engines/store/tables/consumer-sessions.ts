@@ -1,4 +1,4 @@
-// Sessions of consumers. Each refresh replaces the session's tokens and records which refresh token was used.
+// Consumer sessions. Each refresh replaces the tokens of the consumer session and records which refresh token was used.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ConsumerSessions } from '../rows/consumers.ts';

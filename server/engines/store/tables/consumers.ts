@@ -41,7 +41,7 @@ export const consumers = (db: Db): Consumers => {
   const selectExisting = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
   const firstRow = async (query: ReturnType<typeof selectExisting>): Promise<ConsumerRow | undefined> =>
     (await query.execute()).map(withoutNulls)[0];
-  /** Returns the consumer that this consumer is linked to. Returns the same consumer if it is not linked. */
+  /** Returns the consumer that `row` is linked to, or `row` itself if it is not linked. */
   const followLink = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? firstRow(selectExisting().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {

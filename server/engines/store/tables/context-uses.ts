@@ -1,5 +1,5 @@
-// Which sessions will save into which context, and which saves are due or running. Opening a use locks the context, so
-// that concurrent calls run one after the other.
+// Records which session will save to which context, and which saves are due or running. Opening a use locks the
+// context, so that concurrent calls run one after the other.
 import { type Selectable, sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';

@@ -1,4 +1,4 @@
-// The fence of each session, and which live view links are valid.
+// The fences of sessions, and the validity of live view links.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ControlRows, LockedFence } from '../rows/controls.ts';

@@ -26,7 +26,7 @@ const REVOCATION_CHANNEL: Channel = 'credential_revoked';
  */
 export const announceRevocation = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex'))`;
 
-/** Like `announceRevocation`, but open connections of the key stay open. */
+/** Like `announceRevocation`, but connections that were opened with the key stay open. */
 export const announceRevocationKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
 
 /** Whether this use is later than the stored one. Uses are not always written in the order in which they happened. */

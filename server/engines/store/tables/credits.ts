@@ -79,7 +79,7 @@ export const creditGrants = (db: Db): CreditGrants => ({
     }),
 });
 
-/** Returns the start and end times and the byte count of a session, as of the last write to the database. */
+/** Returns the start and end times and the byte count that were last stored for a session. */
 export async function readMeteredSession(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;

@@ -40,8 +40,8 @@ export interface EventToRecord {
 }
 
 /**
- * Returns an expression that records an event. A statement selects it as a column from session rows that the statement
- * names `changed`.
+ * Returns an expression that records an event. A statement selects it as a column from the changed session rows, which
+ * the statement must name `changed`.
  */
 export const recordExpression = ({ type, at, actor, detail }: EventToRecord): RawBuilder<number | null> => {
   const [kind, idExpression] =

@@ -149,5 +149,5 @@ export const handoffs = (db: Db): HandoffRows => {
 
 const firstRow = (rows: readonly object[]): HandoffRow | undefined => {
   const [row] = rows;
-  return row && (withoutNulls(row) as HandoffRow); // The columns have the types of the row.
+  return row && (withoutNulls(row) as HandoffRow); // The columns have the types that `HandoffRow` declares.
 };

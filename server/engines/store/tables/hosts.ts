@@ -5,7 +5,7 @@ import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner, SessionOnHost } from '../rows/hosts.ts';
 
-/** The advisory lock that all joins take. */
+/** The advisory lock that every host takes when it joins. */
 const JOIN_LOCK = 7_310_045;
 
 const isFresh = sql<boolean>`state in ('up', 'away') and lease_until > now()`;

@@ -73,7 +73,7 @@ export const humanSessions = (db: Db): HumanSessions => ({
 
 /**
  * The maximum number of listed human sessions, which is more than a person needs. Human sessions beyond this number are
- * still valid, and end too when the person ends all other human sessions.
+ * still valid. They also end when the person ends all other human sessions.
  */
 const LISTED_MAX = 200;
 

@@ -1,8 +1,11 @@
-// Ids contain their creation time, so a query with a condition on that time can also bound the id, and scans only a part
-// of the index.
+// An id contains its creation time, so a query that filters by that time can also bound the id, and then scans only
+// part of the index.
 import { firstIdAt } from '../../../kit/ids.ts';
 
-/** The maximum time between generating an id and writing its row, because a create may wait in the queue. */
+/**
+ * The maximum time between the generation of an id and the insertion of its row. A create may wait in the queue during
+ * this time.
+ */
 const ID_TO_INSERT_MS_MAX = 3_600_000;
 
 /**

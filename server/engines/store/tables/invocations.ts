@@ -155,7 +155,7 @@ async function insert(
   if (insertedRows.length === 0) {
     const existingInvocation = await findExisting(trx, row);
     if (existingInvocation) return { existing: existingInvocation };
-    // The other invocation was withdrawn between the two statements.
+    // The invocation that caused the conflict was withdrawn between the two statements.
     if (attempt === INSERT_ATTEMPTS_MAX)
       throw new Error(
         'the invocation could not be inserted: in each attempt, another invocation with this idempotency key existed and was then withdrawn',
@@ -272,7 +272,7 @@ async function callTotalsSince(
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  // An ambiguous call counts with the amount reserved, because its credit has not been settled.
+  // An open or ambiguous call counts with its reserved amount, because its credit has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
   return query.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();

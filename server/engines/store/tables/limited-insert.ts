@@ -1,5 +1,5 @@
-// For inserts with a limit per application or account: locks that row, so that concurrent inserts cannot exceed the
-// limit together, and counts.
+// Helpers for inserts with a limit per application or account. They lock the row of the application or account, so that
+// concurrent inserts together cannot exceed the limit, and count the existing rows.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

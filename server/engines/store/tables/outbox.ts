@@ -1,5 +1,5 @@
-// Staged files that are to be stored. Tables with rows about such files insert here in their own transaction, with
-// `insertIntoOutbox`.
+// Staged files that are waiting to be stored. Code that inserts a row about such a file also calls `insertIntoOutbox`
+// in the same transaction.
 import type { Db } from '../database.ts';
 import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';

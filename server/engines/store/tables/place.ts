@@ -15,7 +15,7 @@ import { DETAIL_BYTES_MAX, LOCK_SPACE } from './events.ts';
 import { STALE_SECONDS } from './line.ts';
 import { createdEvent } from './session-events.ts';
 
-/** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
+/** The maximum number of attempts. An attempt has no effect if the limits are replaced between its two statements. */
 const ATTEMPTS_MAX = 5;
 /**
  * The maximum time between the generation of a session's id and its placement. A create waits in the queue for a

@@ -1,4 +1,4 @@
-// Runs a statement that changes sessions and writes its events: one statement, one commit.
+// Changes sessions and writes the events about the changes in one statement, and therefore in one commit.
 import { type InsertQueryBuilder, type Selectable, sql, type UpdateQueryBuilder } from 'kysely';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
@@ -8,7 +8,7 @@ import { type EventToRecord, recordExpression } from './events.ts';
 import { sessionRow } from './session-row.ts';
 
 type ChangedSession = Selectable<SessionsTable>;
-/** A statement that changes sessions and returns the whole rows. */
+/** A statement that changes sessions and returns all columns of the changed rows. */
 export type SessionChange =
   | UpdateQueryBuilder<Tables, 'sessions', 'sessions', ChangedSession>
   | InsertQueryBuilder<Tables, 'sessions', ChangedSession>;

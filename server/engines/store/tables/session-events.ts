@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
 import { type EventToRecord, SERVICE } from './events.ts';
 
-/** Longer details are cut, because they are for people to read. The session's row has the full text. */
+/** Longer details are truncated, because they are meant for people. The session's row has the full string. */
 const DETAIL_CHARACTERS_MAX = 500;
 
 export const createdEvent = (row: NewSession): EventToRecord => ({

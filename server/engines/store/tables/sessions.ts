@@ -180,7 +180,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   recordClientDisconnected: async (id, now, clients, why) => {
-    // Sets the same columns as `recordClientConnected`, whose change may not have been written.
+    // Sets the same columns as `recordClientConnected`, because the change by that method may not have been written.
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
       update.where('id', '=', id).where(isOpen).returningAll(),

@@ -1,5 +1,5 @@
-// Credentials for other services. Sealed values are replaced and deleted here, and are always read together with their
-// row.
+// Credentials for external services. Sealed values are replaced and deleted here, and are always read together with
+// their row.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
