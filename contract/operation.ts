@@ -101,7 +101,7 @@ export interface Operation {
   readonly ownOriginOnly?: true;
   /** Pages of the origins that the application in the path has registered may also send the request (CORS). */
   readonly allowsRegisteredOrigins?: true;
-  /** The scopes of which a credential needs one. */
+  /** A credential needs at least one of these scopes. */
   readonly scopes?: readonly string[];
   /** Requires that the person has recently given the strongest proof of identity that the account allows (RFC 9470). */
   readonly stepUp?: true;

@@ -11,7 +11,11 @@ import { type Config, readConfig } from './config.ts';
 import { tryLink } from './engines/artifacts/backup-links.ts';
 import type { ManifestHead } from './engines/backups/format.ts';
 import { BackupWriter } from './engines/backups/writer.ts';
-import { type BackupEnd, type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
+import {
+  type BaseBackup,
+  type BackupResult as ClusterBackupResult,
+  startBaseBackup,
+} from './engines/store/base-backup.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { hasCode } from './kit/durable.ts';
 import { Fault } from './kit/fault.ts';
@@ -204,8 +208,13 @@ async function addControlFile(writer: BackupWriter, cluster: string): Promise<vo
   );
 }
 
-async function copyEndOfCluster(cluster: string, { label, segments }: BackupEnd, writer: BackupWriter): Promise<void> {
-  for (const name of segments) await addFile(writer, join(cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
+async function copyEndOfCluster(
+  cluster: string,
+  { label, walSegments }: ClusterBackupResult,
+  writer: BackupWriter,
+): Promise<void> {
+  for (const name of walSegments)
+    await addFile(writer, join(cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
   const fileInfo = await metaOf(join(cluster, 'PG_VERSION'));
   if (!fileInfo) throw new Error(`${cluster} no longer exists`);
   const bytes = Buffer.from(label);

@@ -1,6 +1,7 @@
 // Prepares a fresh machine: the npm packages of package-lock.json, the pinned Node, the Debian packages.
-// Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
-// scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
+// Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It does not start
+// the program that it prepares. The npm scripts append `&& exec node_modules/node/bin/node …` to it, so that no launcher
+// stays between npm and the server.
 //
 //   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm run dev)
 //   node tools/setup.mjs start      all, and the server bundled; prints the program to run (npm start)

@@ -59,8 +59,8 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
 const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
 
 test('a session can be found by the title of its page, and its row shows the title and the site', () =>
-  visitSessions(server, link, DESKTOP, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP, async watchedPage => {
+    const { page } = watchedPage;
     const [wanted, other] = [await server.createSession(), await server.createSession()];
     await visit(wanted, `${pages.a}/checkout`);
     await visit(other, `${pages.b}/next`);
@@ -81,8 +81,8 @@ test('a session can be found by the title of its page, and its row shows the tit
   }));
 
 test('the command palette can open pages and sessions by keyboard alone', () =>
-  visitSessions(server, link, DESKTOP, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP, async watchedPage => {
+    const { page } = watchedPage;
     const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
     await server.release(session.id);
     const field = page.getByRole('combobox', { name: 'Page, session id or words' });
@@ -92,7 +92,7 @@ test('the command palette can open pages and sessions by keyboard alone', () =>
       await page.keyboard.type(text);
     };
     await go('agent');
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Agent keys', exact: true }).waitFor();
     await go('palette-42');
@@ -119,17 +119,17 @@ test('the command palette can open pages and sessions by keyboard alone', () =>
   }));
 
 test('on a phone, a button opens the command palette, and the palette opens pages of the console', () =>
-  visitSessions(server, link, PHONE, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, PHONE, async watchedPage => {
+    const { page } = watchedPage;
     await page.getByRole('button', { name: 'Go to' }).click();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.getByRole('option', { name: /Audit log/ }).click();
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
   }));
 
 test('selected sessions are released together, and other sessions keep running', () =>
-  visitSessions(server, link, DESKTOP_DARK, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP_DARK, async watchedPage => {
+    const { page } = watchedPage;
     const options = { keepAlive: true };
     const made = [];
     for (let n = 0; n < 3; n += 1) made.push(await server.createSession(options));
@@ -137,7 +137,7 @@ test('selected sessions are released together, and other sessions keep running',
     assert.ok(first && second && kept);
     for (const { id } of [first, second]) await page.getByRole('checkbox', { name: id }).check();
     await page.getByText('2 sessions selected').waitFor();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
     await page.getByRole('region', { name: 'Selected sessions' }).waitFor({ state: 'detached' });
@@ -156,13 +156,13 @@ test('selected sessions are released together, and other sessions keep running',
   }));
 
 test('hidden columns stay hidden after a reload', () =>
-  visitSessions(server, link, DESKTOP, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP, async watchedPage => {
+    const { page } = watchedPage;
     const heading = page.getByText('Duration', { exact: true });
     await heading.first().waitFor();
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByRole('checkbox', { name: 'End reason' }).waitFor();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.getByRole('checkbox', { name: 'End reason' }).uncheck();
     await page.keyboard.press('Escape');
     const releasedLabels = page.getByRole('list', { name: 'Sessions' }).getByText('Released by a caller');
@@ -185,19 +185,19 @@ const SEEK_SECONDS = 0.6;
 const STEP_SECONDS = 0.1;
 const PRESSES_MAX = 100;
 
-const at = (watched: WatchedPage, id: string, search: string): Promise<unknown> =>
-  watched.page.goto(`${list}/${id}?${search}`);
+const at = (watchedPage: WatchedPage, id: string, search: string): Promise<unknown> =>
+  watchedPage.page.goto(`${list}/${id}?${search}`);
 
 test('one timeline covers the replays of all pages, and a copied link opens the replay at the same position', () =>
-  visitSessions(server, link, DESKTOP, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP, async watchedPage => {
+    const { page } = watchedPage;
     const session = await server.createSession({ keepAlive: true });
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
     // The timeline grows until the whole recording is encoded, so the test waits for that first.
     for (const pageId of ['0', '1'])
       await waitForPlaylist(server, session.id, pageId, text => text.includes('ENDLIST'));
-    await at(watched, session.id, 'tab=replay');
+    await at(watchedPage, session.id, 'tab=replay');
     const slider = page.getByRole('slider', { name: 'Time' });
     await slider.waitFor();
     const [first, second] = [
@@ -269,8 +269,8 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
   }));
 
 test('the log of a session can be filtered by level and page and saved as a file, and its requests can be filtered by status', () =>
-  visitSessions(server, link, DESKTOP, async watched => {
-    const { page } = watched;
+  visitSessions(server, link, DESKTOP, async watchedPage => {
+    const { page } = watchedPage;
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
@@ -281,13 +281,13 @@ test('the log of a session can be filtered by level and page and saved as a file
       url.searchParams.set('limit', '2');
       return route.continue({ url: url.href });
     });
-    await at(watched, session.id, 'tab=console');
+    await at(watchedPage, session.id, 'tab=console');
     await page.getByText('the price has changed').waitFor();
     await page.unroute('**/logs*');
     await page.getByLabel('Level').selectOption('Errors');
     await page.getByText('the card was refused').waitFor();
     assert.equal(await page.getByText('the price has changed').count(), 0);
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
     await page.getByLabel('Page', { exact: true }).selectOption({ index: 2 });
     await page.getByText('the card was refused').waitFor({ state: 'detached' });
     const whenDownloaded = page.waitForEvent('download');
@@ -299,12 +299,12 @@ test('the log of a session can be filtered by level and page and saved as a file
       .split('\n')
       .map(line => JSON.parse(line));
     assert.ok(entries.some(({ method }) => method === 'Network.requestWillBeSent'));
-    await at(watched, session.id, 'tab=network');
+    await at(watchedPage, session.id, 'tab=network');
     await page.getByRole('button', { name: /200 GET.*checkout/ }).waitFor();
     await page.getByLabel('Status').selectOption('Failed or 4xx, 5xx');
     await page.getByRole('button', { name: /404 GET.*missing/ }).waitFor();
     assert.equal(await page.getByRole('button', { name: /200 GET/ }).count(), 0);
     await page.getByLabel('Filter the requests').fill('nowhere');
     await page.getByText('0 requests').waitFor();
-    await watched.assertAccessible();
+    await watchedPage.assertAccessible();
   }));

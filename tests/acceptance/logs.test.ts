@@ -410,7 +410,7 @@ test('a request for the log with an invalid query, for an unknown session or wit
   ]);
 });
 
-test('the log is deleted a month after the session ends, and the response states the reason', async () => {
+test('the log is deleted a month after the session ends, and is then read as an empty log that is marked as expired', async () => {
   const { session, client } = await visitInSession('/next');
   await waitForEntry(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, worldVisit.session]) await server.release(id);

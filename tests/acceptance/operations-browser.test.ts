@@ -205,7 +205,7 @@ test('steps cannot reach an address that is forbidden for sessions', async () =>
   assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
 });
 
-test('steps of a write are not repeated after the server was killed, and the effect is reported as unknown', async () => {
+test('if the server is killed during a write, its steps are not repeated, and its effect is reported as unknown', async () => {
   const { binding } = drop();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
   await owner.publish('orders.drop', drop({ binding: { steps } }));

@@ -1,5 +1,5 @@
-// The container image with the privileges from docs/guides/container.md. Sessions work, outlive their server, and end
-// in an orderly way with the container. The attacks of jail.test.ts are refused in the container.
+// The container image with the privileges from docs/guides/container.md. Sessions work, outlive their server, and are
+// shut down cleanly when the container stops. The attacks of jail.test.ts are refused in the container.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -36,10 +36,10 @@ class FailingAudit extends Audit {
 }
 
 const audit = new FailingAudit(store, clock);
-const changedHashes: string[] = [];
+const hashesOfChangedCredentials: string[] = [];
 const parts = {
   ...{ store, clock, audit, log: silentLog, cursors: new Cursors(new Secret('x'.repeat(32)), clock) },
-  onCredentialChanged: (hash: string) => void changedHashes.push(hash),
+  onCredentialChanged: (hash: string) => void hashesOfChangedCredentials.push(hash),
 };
 const applications = new Applications(parts);
 const keys = new AgentKeys({ ...parts, applications });

@@ -75,7 +75,7 @@ test('an authorization is read back exactly as it was inserted', async () => {
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
 });
 
-test('a duplicate user code is rejected, and the number of pending authorizations is limited', async () => {
+test('a duplicate user code is rejected, and the number of unexpired authorizations is limited', async () => {
   const row = await aRow();
   const duplicateRow = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
   assert.equal(await device.insert(duplicateRow, MANY), 'code_taken');

@@ -227,9 +227,9 @@ const KERNEL_BYTES_MAX = 40 * MIB;
 for (const way of ['a plain response', 'a tunnel'])
   test(`the proxy applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await openOutsideServer(t, pourEndlessly);
-    const plain = way === 'a plain response';
-    const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
-    wire.socket.write(plain ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
+    const isPlainResponse = way === 'a plain response';
+    const wire = isPlainResponse ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
+    wire.socket.write(isPlainResponse ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
     // Waits until the transfer is on the direct path before the socket is paused.
     await wire.waitForBytes(8 * MIB);
     wire.socket.pause();

@@ -134,9 +134,9 @@ test('the proxy forwards a chunked response with the same chunks, and no body fo
   const port = await listen(
     t,
     createServer(socket => {
-      socket.on('data', head => {
-        const result = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
-        socket.write(String(head).startsWith('HEAD') ? result : `${result}${chunks}`);
+      socket.on('data', request => {
+        const responseHead = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+        socket.write(String(request).startsWith('HEAD') ? responseHead : `${responseHead}${chunks}`);
       });
     }),
   );

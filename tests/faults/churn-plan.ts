@@ -1,5 +1,5 @@
-// The random plan for each cycle of a churn, drawn from a seed in advance. The same seed gives the same plan, however
-// the cycles overlap.
+// The random plan for each cycle of a churn test (churn.ts), drawn from a seed in advance. The same seed gives the same
+// plan, regardless of how the cycles overlap.
 import { createRandomGenerator } from '../harness/random.ts';
 
 export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;

@@ -119,17 +119,17 @@ async function killAtDispatch(): Promise<void> {
 
 const releaseDispatch = () => queryDatabase('drop trigger hold on invocations');
 
-const ENDS_BEFORE_COMMIT: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
+const EXPECTED_ENDS_BEFORE_COMMIT: Readonly<Record<Kind, readonly [status: string, attempts: number, hits: number]>> = {
   read: ['succeeded', 1, 1],
   write: ['succeeded', 1, 1],
   keyed: ['succeeded', 1, 1],
 };
-const ENDS_BEFORE_REQUEST: typeof ENDS_BEFORE_COMMIT = {
+const EXPECTED_ENDS_BEFORE_REQUEST: typeof EXPECTED_ENDS_BEFORE_COMMIT = {
   read: ['succeeded', 2, 1],
   write: ['ambiguous', 1, 0],
   keyed: ['succeeded', 2, 1],
 };
-const ENDS_AFTER_REQUEST: typeof ENDS_BEFORE_COMMIT = {
+const EXPECTED_ENDS_AFTER_REQUEST: typeof EXPECTED_ENDS_BEFORE_COMMIT = {
   read: ['succeeded', 2, 2],
   write: ['ambiguous', 1, 1],
   keyed: ['succeeded', 2, 2],
@@ -161,10 +161,10 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await pendingStart;
     assert.deepEqual([(await readRow(orderId))?.state, arrivedRequests(orderId).length], ['accepted', 0]);
     await server.start();
-    await assertEnd(orderId, ENDS_BEFORE_COMMIT[kind]);
+    await assertEnd(orderId, EXPECTED_ENDS_BEFORE_COMMIT[kind]);
   });
 
-  test(`${kind}: if the server is killed after the dispatch is committed and before the request is sent, only an unkeyed write is ambiguous`, async () => {
+  test(`${kind}: if the server is killed after the dispatch is committed and before the request is sent, the call ends as ${EXPECTED_ENDS_BEFORE_REQUEST[kind][0]}`, async () => {
     const orderId = `at-${kind}`;
     await holdDispatch();
     const pendingStart = start(kind, orderId);
@@ -178,10 +178,10 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await pendingStart;
     assert.equal(arrivedRequests(orderId).length, 0);
     await server.start();
-    await assertEnd(orderId, ENDS_BEFORE_REQUEST[kind]);
+    await assertEnd(orderId, EXPECTED_ENDS_BEFORE_REQUEST[kind]);
   });
 
-  test(`${kind}: if the server is killed after the request has arrived and before the response, only an unkeyed write is ambiguous`, async () => {
+  test(`${kind}: if the server is killed after the request has arrived and before the response, the call ends as ${EXPECTED_ENDS_AFTER_REQUEST[kind][0]}`, async () => {
     const orderId = `after-${kind}`;
     let isHeld = true;
     upstream.respondTo(`/orders/${orderId}/`, (_, response) => {
@@ -195,7 +195,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     );
     isHeld = false;
     await server.restart('SIGKILL');
-    await assertEnd(orderId, ENDS_AFTER_REQUEST[kind]);
+    await assertEnd(orderId, EXPECTED_ENDS_AFTER_REQUEST[kind]);
     const keys = new Set(arrivedRequests(orderId).map(({ headers }) => headers[KEY_HEADER]));
     const { id } = (await readRow(orderId)) ?? assert.fail(`${orderId} has no invocation`);
     assert.deepEqual([...keys], [kind === 'keyed' ? id : undefined]);

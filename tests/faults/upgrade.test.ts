@@ -82,15 +82,15 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
 
   const { status, expiresAt, connectUrl } = await server.read(session.id);
   assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', session.expiresAt, session.connectUrl]);
-  const secondBrowser = await connectPlaywright(session);
-  const samePage = secondBrowser
+  const secondConnection = await connectPlaywright(session);
+  const samePage = secondConnection
     .contexts()[0]
     ?.pages()
     .find(each => each.url() === `${pages.url}/`);
   assert.equal(await samePage?.evaluate('globalThis.marker'), 'mine');
   await samePage?.goto(`${pages.url}/next`);
   assert.equal(await samePage?.title(), 'Next');
-  await secondBrowser.close();
+  await secondConnection.close();
   assert.equal((await server.read(guestSession.id)).status, 'RUNNING', 'clients have time to reconnect');
   await server.waitUntilSettled([session.id, guestSession.id]);
 });

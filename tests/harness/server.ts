@@ -340,7 +340,8 @@ export class TestServer {
 
   /**
    * Runs a command on the data folder, for tests that are not about the command itself. If possible, the command runs
-   * in the process of the test, which avoids the start of another process. Otherwise it runs like `berth`.
+   * in the process of the test, which avoids the start of another process. Otherwise it runs in a process of its own, as with
+   * `berth`.
    */
   operate(...args: string[]): Promise<CommandResult> {
     const { user, installedRelease, namespaceAccess } = this.#options;

@@ -5,7 +5,7 @@ import { filesIn } from './invocation-files.ts';
 const FILE = { downloadUrl: 'https://berth.example/f', mimeType: 'image/png', size: 3, checksum: 'ff' };
 const SHOWN_FILE = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 };
 
-test('filesIn returns one or several files of an output and ignores invalid entries', () => {
+test('filesIn returns all files of an output and ignores invalid entries', () => {
   assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN_FILE]);
   assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN_FILE, SHOWN_FILE]);
   assert.deepEqual(filesIn({ artifacts: [FILE], downloads: [FILE] }), [SHOWN_FILE, SHOWN_FILE]);

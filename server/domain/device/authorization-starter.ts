@@ -103,13 +103,20 @@ export class AuthorizationStarter {
   }
 }
 
+/** Maximum number of characters of unknown scopes that an error contains. */
+const SCOPES_CHARACTERS_SHOWN = 100;
+
 function scopesIn(text: string | undefined): readonly string[] {
   const requestedScopes = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
   const unknownScopes = requestedScopes.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
   if (unknownScopes.length > 0)
-    throw fault('invalid_scope', 'The parameter scope contains an unknown scope.', {
-      advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
-    });
+    throw fault(
+      'invalid_scope',
+      `The parameter scope contains unknown scopes: ${unknownScopes.join(', ').slice(0, SCOPES_CHARACTERS_SHOWN)}.`,
+      {
+        advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
+      },
+    );
   return requestedScopes.length > 0 ? requestedScopes : DEFAULT_DEVICE_SCOPES;
 }
 

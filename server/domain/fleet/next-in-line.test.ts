@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApplicationId } from '../../kit/ids.ts';
-import { nextInLine, type WaitingPlace } from './next-in-line.ts';
+import { nextInLine, type QueuedCreate } from './next-in-line.ts';
 
 const [A, B] = ['a', 'b'] as [ApplicationId, ApplicationId];
-const row = (place: number, applicationId = A, change: Partial<WaitingPlace> = {}): WaitingPlace => ({
+const row = (place: number, applicationId = A, change: Partial<QueuedCreate> = {}): QueuedCreate => ({
   ...{ turn: 0, place, applicationId, region: null, why: 'host' },
   ...change,
 });
-const next = (rows: readonly WaitingPlace[], free: Readonly<Record<string, number>>): number[] => [
+const next = (rows: readonly QueuedCreate[], free: Readonly<Record<string, number>>): number[] => [
   ...nextInLine(rows, new Map(Object.entries(free))),
 ];
 

@@ -3,13 +3,13 @@
 import type { QueuePosition, WaitingCreate } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
-export type WaitingPlace = QueuePosition & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
+export type QueuedCreate = QueuePosition & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
 /**
  * Returns the places of the creates to try now. `rows` are in the order of the line. `freeSlots` contains the number of
  * free slots in each region.
  */
-export function nextInLine(rows: readonly WaitingPlace[], freeSlots: ReadonlyMap<string, number>): ReadonlySet<number> {
+export function nextInLine(rows: readonly QueuedCreate[], freeSlots: ReadonlyMap<string, number>): ReadonlySet<number> {
   const remainingRoom = new Map(freeSlots);
   const nextPlaces = new Set<number>();
   /** Applications whose first create is held back by a limit of the application. Their other creates wait behind it. */

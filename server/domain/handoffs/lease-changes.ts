@@ -71,7 +71,7 @@ export class LeaseChanges {
     return changeResult;
   }
 
-  /** Records the end of a lease or a request that was not recorded when its time ran out. */
+  /** Ends a lease or request whose time has run out, if its end has not been recorded yet. */
   async #settleOverdue(
     trx: AtomicTables,
     fence: number,

@@ -105,8 +105,8 @@ export class Tokens {
   }
 
   /**
-   * Lists tokens. A restricted token lists itself and the tokens that were issued with it. Any other caller lists all
-   * tokens of the account.
+   * Lists tokens. A restricted token lists itself and the tokens that it has issued. Any other caller lists all tokens
+   * of the account.
    */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId } = caller;
@@ -137,8 +137,8 @@ export class Tokens {
   }
 
   /**
-   * Revokes a token. A token may revoke itself. The scope `account:tokens` is required to revoke other tokens. A
-   * restricted token may revoke only tokens that were issued with it.
+   * Revokes a token. A token may revoke itself. The scope `account:tokens` is required to revoke other tokens.
+   * Apart from itself, a restricted token may revoke only the tokens that it has issued.
    */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId } = caller;

@@ -33,7 +33,7 @@ export function openLogs(
   const watcher: Watcher = {
     name: 'logs',
     attend: logWatcher({ book, pages, isConsoleLogged: console, clock }),
-    // If the browser failed while the log was being opened, there is no attendance that would end the log.
+    // If the browser failed while the log was being opened, `attend` returned nothing that would end the log.
     ended: ({ id }) =>
       void book.end(id).catch(error => log.warn('logs.not_ended', { sessionId: id, reason: reason(error) })),
   };

@@ -94,13 +94,13 @@ export class SessionLog {
   add(logEntry: LogEntry & { readonly kind: LogKind }): void {
     if (!this.canAccept(logEntry.kind)) return;
     if (logEntry.kind !== 'command') this.parseQueuedCommands();
-    const entry = this.secrets.cleanAll(logEntry);
-    const line = lineOf(entry);
-    const text = this.typedText.occursIn(line) ? lineOf(this.typedText.redact(entry)) : line;
-    const kindUsage = this.#usage[entry.kind];
+    const cleanEntry = this.secrets.cleanAll(logEntry);
+    const line = lineOf(cleanEntry);
+    const text = this.typedText.occursIn(line) ? lineOf(this.typedText.redact(cleanEntry)) : line;
+    const kindUsage = this.#usage[cleanEntry.kind];
     kindUsage.entries++;
     kindUsage.bytes += text.length;
-    this.#push({ at: entry.at, kind: entry.kind, text });
+    this.#push({ at: cleanEntry.at, kind: cleanEntry.kind, text });
     if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 

@@ -18,8 +18,8 @@ const BATCH = 20;
 const RESERVATION_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_MS = 45_000;
-const FIRST_PAUSE_MS = 30_000;
-const PAUSE_MAX_MS = 3_600_000;
+const FIRST_RETRY_DELAY_MS = 30_000;
+const RETRY_DELAY_MAX_MS = 3_600_000;
 const GIVE_UP_MS = 24 * 3_600_000;
 const MAIL_KEPT_MS = 31 * 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
@@ -130,7 +130,7 @@ export class Mail {
 
 function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
   if (now.getTime() - createdAt.getTime() > GIVE_UP_MS) return undefined;
-  return addMs(now, Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** attempts));
+  return addMs(now, Math.min(RETRY_DELAY_MAX_MS, FIRST_RETRY_DELAY_MS * 2 ** attempts));
 }
 
 const tooManyMails = (): Error =>

@@ -27,16 +27,18 @@ const VALUE_CHARACTERS_MAX = 20_000;
 export async function capture(page: Page, captureRequest: Capture): Promise<CapturedPage> {
   page.setDefaultTimeout(captureRequest.timeoutMs);
   try {
-    return await withTimeout(captureRequest.timeoutMs + TIMEOUT_MARGIN_MS, openAndCapture(page, captureRequest));
+    return await withTimeout(captureRequest.timeoutMs, TIMEOUT_MARGIN_MS, openAndCapture(page, captureRequest));
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
-/** Waits for work to finish. Throws DriveFailed `timeout` after `ms` milliseconds. */
-export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
+/** Waits for work to finish. Throws DriveFailed `timeout` if it takes longer than the caller's limit and the margin. */
+export async function withTimeout<T>(timeoutMs: number, marginMs: number, work: Promise<T>): Promise<T> {
   const { promise: timeoutPromise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
+  const fail = (): void =>
+    reject(new DriveFailed('timeout', `The work on the page did not finish within ${timeoutMs} ms.`));
+  const timer = setTimeout(fail, timeoutMs + marginMs);
   try {
     return await Promise.race([work, timeoutPromise]);
   } finally {

@@ -57,7 +57,7 @@ class Progress {
 export async function runSteps(page: Page, request: Steps, help: Helper): Promise<StepsOutcome> {
   const progress = new Progress(request.timeoutMs);
   try {
-    return await withTimeout(request.timeoutMs + TIMEOUT_MARGIN_MS, run(page, request, progress, help));
+    return await withTimeout(request.timeoutMs, TIMEOUT_MARGIN_MS, run(page, request, progress, help));
   } catch (error) {
     const { step } = progress;
     throw step < 0 ? error : withStepNumber(error, step + (request.before ?? NO_STEPS).steps, request.steps[step]);

@@ -1,5 +1,5 @@
-// The staging of a session holds its context from the end of the session until the context is saved. A staging is a
-// folder on the same disk as the session folders. It contains a copy of the cookies, the profile that was moved out of
+// The staging folder of a session holds its context from the end of the session until the context is saved. It is on
+// the same disk as the session folders. It contains a copy of the cookies, the profile that was moved out of
 // the box, and the sealed archive of the profile. Every step writes a file that records the step, so that a later
 // process can continue after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';

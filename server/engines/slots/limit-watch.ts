@@ -52,7 +52,7 @@ export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly freeBytes?: (folder: string) => number;
 }
 
-/** The state at the last measurement of the folder. */
+/** What is compared to decide whether the folder may have grown. */
 interface BoxState {
   readonly atMs: number;
   /** The processor time of the box. */
@@ -66,6 +66,7 @@ export class LimitWatch {
   readonly #runLoop: Promise<void>;
   #memoryKillCount: number;
   #lastMemoryKillMs = Number.NEGATIVE_INFINITY;
+  /** The state at the last measurement of the folder. */
   #lastMeasuredState: BoxState | undefined;
 
   constructor(options: LimitWatchOptions) {

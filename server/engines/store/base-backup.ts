@@ -30,13 +30,16 @@ export interface BaseBackup extends Closeable {
   /** Whether a path in the cluster belongs in the backup. */
   isCopied(path: string): boolean;
   /** Ends the backup. The segments are kept until `close`. */
-  finish(): Promise<BackupEnd>;
+  finish(): Promise<BackupResult>;
 }
 
-/** For a restore, `label` must become the file `backup_label`, and `pg_wal` must contain these segments. */
-export interface BackupEnd {
+/**
+ * For a restore, `label` must become the file `backup_label`, and `pg_wal` must contain these segments of the
+ * write-ahead log.
+ */
+export interface BackupResult {
   readonly label: string;
-  readonly segments: readonly string[];
+  readonly walSegments: readonly string[];
 }
 
 /**
@@ -90,7 +93,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
         .sort();
       if (segments[0] !== firstSegment)
         throw new Error(`the backup is incomplete: segment ${firstSegment} of the write-ahead log is missing`);
-      return { label: String(label), segments };
+      return { label: String(label), walSegments: segments };
     },
   };
 }

@@ -272,7 +272,7 @@ async function callTotalsSince(
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  // An open or ambiguous call counts with its reserved amount, because its credit has not been settled.
+  // An open or ambiguous call is counted at its reserved amount, because its credit has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
   return query.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();
