@@ -1,6 +1,7 @@
 // The folders in which backups keep hard links to files that may be deleted during the backup. Backups and restores are
 // tested in tests/acceptance/backup.test.ts.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,9 +24,11 @@ async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Pr
   return readdirSync(dataDir).filter(name => name.startsWith('.'));
 }
 
+const RUNNING_NAME = `.backup-${randomUUID()}`;
+
 test('removes the folder of a backup that was killed, even if that backup had the same process id', async t => {
   const names = await namesAfterBackup(t, dataDir => {
-    const leftFolder = join(dataDir, `.backup-${process.pid}`);
+    const leftFolder = join(dataDir, `.backup-${randomUUID()}`);
     mkdirSync(leftFolder);
     writeFileSync(join(leftFolder, 'file'), 'linked');
   });
@@ -34,8 +37,8 @@ test('removes the folder of a backup that was killed, even if that backup had th
 
 test('keeps the folder of a backup that is still running', async t => {
   const names = await namesAfterBackup(t, async dataDir => {
-    const lock = await lockDataFolder(join(dataDir, '.backup-running'), { waitMs: 0, role: 'command' });
+    const lock = await lockDataFolder(join(dataDir, RUNNING_NAME), { waitMs: 0, role: 'command' });
     t.after(() => lock.close());
   });
-  assert.deepEqual(names, ['.backup-running']);
+  assert.deepEqual(names, [RUNNING_NAME]);
 });

@@ -285,7 +285,7 @@ const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem
 
 /**
  * A warm browser takes about 150 MB of memory and almost no processor time. There is at most one per processor, because
- * more browsers are rarely claimed at once.
+ * more browsers than there are processors are rarely claimed at once.
  */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 

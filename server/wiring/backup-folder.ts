@@ -7,8 +7,10 @@ import { BACKUP_FOLDER_PREFIX, LINKING_PREFIX } from '../engines/artifacts/backu
 import { lockDataFolder } from '../engines/store/data-folder.ts';
 import { isFault } from '../kit/fault.ts';
 import { giveToFolderOwner } from '../kit/folder-owner.ts';
-import { Scope } from '../kit/scope.ts';
+import { type Closeable, Scope } from '../kit/scope.ts';
 
+/** The names of folders that backups create. */
+const FOLDER_NAME = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LOCK_WAIT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
 /** Retried, because a process that removes a file may add a link at the same time. */
@@ -19,9 +21,10 @@ export class BackupFolder {
   readonly #scope = new Scope();
   #path: string;
 
-  private constructor(dataDir: string, path: string) {
+  private constructor(dataDir: string, path: string, lock: Closeable) {
     this.#dataDir = dataDir;
     this.#path = path;
+    this.#scope.own(lock);
     this.#scope.defer(() => rm(this.#path, REMOVAL));
   }
 
@@ -32,9 +35,7 @@ export class BackupFolder {
   static async create(dataDir: string): Promise<BackupFolder> {
     await removeAbandonedBackupFolders(dataDir);
     const { path, lock } = await lockNewFolder(dataDir);
-    const folder = new BackupFolder(dataDir, path);
-    folder.#scope.own(lock);
-    return folder;
+    return new BackupFolder(dataDir, path, lock);
   }
 
   get path(): string {
@@ -59,8 +60,7 @@ export class BackupFolder {
 }
 
 export async function removeAbandonedBackupFolders(dataDir: string): Promise<void> {
-  for (const name of await readdir(dataDir))
-    if (name.startsWith(BACKUP_FOLDER_PREFIX)) await removeIfAbandoned(join(dataDir, name));
+  for (const name of await readdir(dataDir)) if (FOLDER_NAME.test(name)) await removeIfAbandoned(join(dataDir, name));
 }
 
 /** Creates a folder that belongs to the owner of the data folder, whose server adds links to it. */
@@ -80,6 +80,7 @@ async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) 
     await makeOwned(dataDir, path);
     return { path, lock: await lockDataFolder(path, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
   } catch (error) {
+    await rm(path, REMOVAL).catch(() => {});
     if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
     return lockNewFolder(dataDir, attemptsLeft - 1);
   }

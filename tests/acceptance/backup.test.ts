@@ -2,7 +2,7 @@
 // installation, and the archives and folders that are refused.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
   mkdirSync,
@@ -194,7 +194,7 @@ test('a backup can be made and restored without a running server, but not withou
   assert.equal(missingBackup.code, 1);
   assert.match(missingBackup.stderr, /There is no installation/);
   // The folders of two killed backups.
-  for (const name of ['.backup-1', '.backup-linking-2']) mkdirSync(join(dataDir, name));
+  for (const name of [`.backup-${randomUUID()}`, `.backup-linking-${randomUUID()}`]) mkdirSync(join(dataDir, name));
   await server.start();
   assert.deepEqual(
     readdirSync(dataDir).filter(name => name.startsWith('.backup')),

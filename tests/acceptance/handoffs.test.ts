@@ -84,7 +84,10 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
     [true, 'keep'],
     [false, 'mask'],
   ])
-    await assert.rejects(ask('Berth.handoff', { instructions: 'x', mask, record }), /mask is (true|false), which means/);
+    await assert.rejects(
+      ask('Berth.handoff', { instructions: 'x', mask, record }),
+      /mask is (true|false), which means/,
+    );
   const claimedHandoff = await claimHandoff(server, person, handoffId);
   const secondClaimResponse = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
   assert.deepEqual([secondClaimResponse.status, secondClaimResponse.body.code], [409, 'handoff_claimed']);

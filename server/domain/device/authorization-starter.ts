@@ -10,6 +10,7 @@ import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
+import { boundedText } from '../../kit/foreign.ts';
 import { type DeviceAuthorizationId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault, invalidRequest } from '../faults.ts';
@@ -112,7 +113,7 @@ function scopesIn(text: string | undefined): readonly string[] {
   if (unknownScopes.length > 0)
     throw fault(
       'invalid_scope',
-      `The parameter scope contains unknown scopes: ${unknownScopes.join(', ').slice(0, SCOPES_CHARACTERS_SHOWN)}.`,
+      `The parameter scope contains unknown scopes: ${boundedText(unknownScopes.join(', '), SCOPES_CHARACTERS_SHOWN)}.`,
       {
         advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
       },

@@ -116,8 +116,8 @@ test('a recovered call whose start fails unexpectedly does not block the calls a
   assert.deepEqual(
     ends.map(({ state, error }) => [state, error?.code]),
     [
-      ['failed', 'interrupted'],
-      ['failed', 'interrupted'],
+      ['failed', 'internal'],
+      ['failed', 'internal'],
     ],
   );
 });

@@ -307,12 +307,7 @@ export class Executions {
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#runningInvocations.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
     const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH);
-    for (const row of leftoverRows)
-      await this.#recoverOne(row).catch(error => {
-        if (isFault(error) || this.#isClosed) throw error;
-        // A later run tries again. Meanwhile, this invocation must not block those after it.
-        this.#parts.log.error('invocation.not_recovered', { invocationId: row.id, reason: reason(error) });
-      });
+    for (const row of leftoverRows) await this.#tryToRecover(row);
     return { recovered: leftoverRows.length };
   }
 
@@ -336,11 +331,22 @@ export class Executions {
     for (const one of effectfulInvocations) stop(one);
   }
 
-  #countFailedRecovery(id: InvocationId): number {
-    const count = (this.#failedRecoveries.get(id) ?? 0) + 1;
-    this.#failedRecoveries.set(id, count);
-    if (count === RECOVERIES_MAX) this.#failedRecoveries.delete(id);
-    return count;
+  /** An invocation whose recovery fails unexpectedly must not block those after it, and ends after RECOVERIES_MAX tries. */
+  async #tryToRecover(row: InvocationRow): Promise<void> {
+    try {
+      await this.#recoverOne(row);
+      this.#failedRecoveries.delete(row.id);
+    } catch (error) {
+      if (isFault(error) || this.#isClosed) throw error;
+      this.#parts.log.error('invocation.not_recovered', { invocationId: row.id, reason: reason(error) });
+      const failureCount = (this.#failedRecoveries.get(row.id) ?? 0) + 1;
+      this.#failedRecoveries.set(row.id, failureCount);
+      if (failureCount < RECOVERIES_MAX) return;
+      this.#failedRecoveries.delete(row.id);
+      const mayHaveBegun = row.state === 'dispatched' && row.effect !== 'read';
+      if (mayHaveBegun) await this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME_ERROR);
+      else await this.endUnstarted(row, 'failed', NOT_STARTED_ERROR);
+    }
   }
 
   async #recoverOne(row: InvocationRow): Promise<void> {
@@ -368,10 +374,8 @@ export class Executions {
       await this.start(caller, row, operation, input);
     } catch (error) {
       // A service that stops leaves the invocation to the next process.
-      if (this.#isClosed) throw error;
-      if (!isFault(error) && this.#countFailedRecovery(row.id) < RECOVERIES_MAX) throw error;
-      const startError = isFault(error) ? errorOf(error.code, error.message, false) : INTERRUPTED_ERROR;
-      const refusalError: InvocationError = { ...startError, phase: 'before' };
+      if (!isFault(error) || this.#isClosed) throw error;
+      const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
       await this.endUnstarted(row, state, refusalError, endOptions);
     }
   }
@@ -586,6 +590,10 @@ const errorOf = (code: string, message: string, retryable: boolean): InvocationE
 
 const INTERRUPTED_ERROR: InvocationError = {
   ...errorOf('interrupted', 'The service stopped while the operation was running.', true),
+};
+const NOT_STARTED_ERROR: InvocationError = {
+  ...errorOf('internal', 'The operation could not be started.', false),
+  phase: 'before',
 };
 const UNKNOWN_OUTCOME_ERROR: InvocationError = errorOf(
   'upstream_ambiguous',

@@ -11,7 +11,7 @@ import type { SecretTexts } from '../../kit/secret-texts.ts';
 const REPORT_MS = 1_000;
 /** Maximum number of distinct refusals that are counted separately. Further refusals are counted as `(others)`. */
 const ENTRIES_MAX = 500;
-/** Maximum number of events per session. Beyond it, nothing is reported until the ledger is closed. */
+/** Maximum number of events of one ledger. Beyond it, nothing is reported until the ledger is closed. */
 const EVENTS_MAX = 300;
 const OTHER_REFUSALS = '(others)';
 
@@ -19,6 +19,13 @@ export type NetworkEvent = Extract<
   SessionEventType,
   'network.refused' | 'network.failed' | 'navigation.refused' | 'proxy.failed'
 >;
+
+export interface LedgerBounds {
+  readonly entriesMax: number;
+  readonly eventsMax: number;
+}
+
+const DEFAULT_BOUNDS: LedgerBounds = { entriesMax: ENTRIES_MAX, eventsMax: EVENTS_MAX };
 
 export interface LedgerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: SessionId;
@@ -37,13 +44,15 @@ interface Entry {
 
 export class Ledger {
   readonly #parts: LedgerParts;
+  readonly #bounds: LedgerBounds;
   readonly #entries = new Map<string, Entry>();
   readonly #closeController = new AbortController();
   #reportedEvents = 0;
   #pendingReport: Promise<void> | undefined;
 
-  constructor(parts: LedgerParts) {
+  constructor(parts: LedgerParts, bounds = DEFAULT_BOUNDS) {
     this.#parts = parts;
+    this.#bounds = bounds;
   }
 
   /** `facts` are the details of the refusal. Refusals with equal facts are counted together. */
@@ -52,7 +61,7 @@ export class Ledger {
     entry.at = this.#parts.clock.now();
     entry.total += 1;
     entry.unreported += 1;
-    if (!this.#closeController.signal.aborted && this.#reportedEvents < EVENTS_MAX)
+    if (!this.#closeController.signal.aborted && this.#reportedEvents < this.#bounds.eventsMax)
       this.#pendingReport ??= this.#reportSoon();
   }
 
@@ -67,7 +76,7 @@ export class Ledger {
     const key = JSON.stringify([type, facts]);
     const existingEntry = this.#entries.get(key);
     if (existingEntry) return existingEntry;
-    if (this.#entries.size >= ENTRIES_MAX && facts.hostname !== OTHER_REFUSALS)
+    if (this.#entries.size >= this.#bounds.entriesMax && facts.hostname !== OTHER_REFUSALS)
       return this.#entry(type, { hostname: OTHER_REFUSALS });
     const entry = { type, facts, at: this.#parts.clock.now(), total: 0, unreported: 0 };
     this.#entries.set(key, entry);
@@ -81,7 +90,7 @@ export class Ledger {
     // Report the refusals that were counted during the write.
     if (
       !this.#closeController.signal.aborted &&
-      this.#reportedEvents < EVENTS_MAX &&
+      this.#reportedEvents < this.#bounds.eventsMax &&
       this.#unreportedEntries.length > 0
     )
       this.#pendingReport = this.#reportSoon();
@@ -93,7 +102,7 @@ export class Ledger {
 
   async #report(): Promise<void> {
     for (const entry of this.#unreportedEntries) {
-      if (this.#reportedEvents >= EVENTS_MAX && !this.#closeController.signal.aborted) return;
+      if (this.#reportedEvents >= this.#bounds.eventsMax && !this.#closeController.signal.aborted) return;
       const count = entry.unreported;
       entry.unreported = 0;
       this.#reportedEvents += 1;

@@ -79,6 +79,9 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly onBlocked: (id: SessionId, attempt: BlockedNavigation) => void;
 }
 
+/** The events of failed hosts must leave room for the other events of the session. */
+const FAILURE_BOUNDS = { entriesMax: 100, eventsMax: 100 };
+
 interface StoredNetwork {
   /** Rules for all traffic that leaves the browser. */
   readonly hosts?: HostRules | undefined;
@@ -144,7 +147,7 @@ export class Network implements Watcher {
     const ledgerParts = { session: row.id, events, secrets: liveSession.secrets, clock, log };
     const ledger = new Ledger(ledgerParts);
     // Separate, because many failures must not use up the events for refusals.
-    const failureLedger = new Ledger(ledgerParts);
+    const failureLedger = new Ledger(ledgerParts, FAILURE_BOUNDS);
     // Navigations are guarded before the network is opened. Most sessions have no rules and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);

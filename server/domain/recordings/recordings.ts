@@ -248,9 +248,9 @@ export class RecordingService implements Recordings {
     if (this.#isExpired(session))
       throw fault(
         'recording_expired',
-        `The recording of this session was deleted, ${keptMs / DAY_MS} days after its end.`,
+        `The recording of this session was deleted ${keptMs / DAY_MS} days after the session ended.`,
         {
-          advice: 'It cannot be restored. Download recordings that are needed longer in time.',
+          advice: 'It cannot be restored. Next time, download the recording before then.',
         },
       );
     if (!(await this.#isSettled(session)))

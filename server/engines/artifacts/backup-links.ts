@@ -8,7 +8,8 @@ import { hasCode } from '../../kit/durable.ts';
 export const BACKUP_FOLDER_PREFIX = '.backup-';
 /**
  * The prefix while the backup links files. The folder is renamed afterwards, so that the folder of a backup that is
- * killed while it copies does not keep the files that are removed later.
+ * killed while it copies does not keep the files that are removed later. That of a backup that is killed while it links
+ * keeps them until the next start or backup.
  */
 export const LINKING_PREFIX = `${BACKUP_FOLDER_PREFIX}linking-`;
 

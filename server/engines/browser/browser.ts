@@ -101,6 +101,9 @@ export interface BrowserClient {
   close(): Promise<void>;
 }
 
+/** Clients of a session may create at most this many browser contexts. */
+const RESTORED_CONTEXTS_MAX = 50;
+
 export class Browser implements Closeable {
   readonly #mux: Mux;
   readonly #control: Control;
@@ -199,8 +202,9 @@ export class Browser implements Closeable {
   async reapplySettings({ geolocation }: SessionSettings): Promise<void> {
     if (!geolocation) return;
     await this.#control.setGeolocation(geolocation);
-    // A browser context may end with its client at any time.
-    for (const contextId of await this.contextIds()) await this.#control.grantGeolocation(contextId).catch(() => {});
+    // A browser context may end with its client at any time. The list comes from the browser, so it is bounded.
+    const contextIds = (await this.contextIds()).slice(0, RESTORED_CONTEXTS_MAX);
+    await Promise.allSettled(contextIds.map(id => this.#control.grantGeolocation(id)));
   }
 
   get uploadFolder(): string {

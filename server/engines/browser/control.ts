@@ -108,7 +108,7 @@ export class Control implements ChannelOwner {
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };
     await this.send('Browser.setPermission', { permission: { name: 'geolocation' }, setting: 'granted' });
-    for (const page of this.pages) await this.#overrideGeolocation(page.channel);
+    await Promise.all(this.pages.map(page => this.#overrideGeolocation(page.channel)));
   }
 
   /** Grants the geolocation permission in a browser context that a client created. */

@@ -388,7 +388,8 @@ export class MuxClient implements ChannelOwner {
   #executeAndRestore(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject): void {
     const onResponse: OnResponse = received => {
       const name = overrideOf(envelope.method);
-      if (channel.targetId !== undefined) this.#mux.restoreOverrides(channel.targetId, this, name);
+      if (name !== undefined && channel.targetId !== undefined)
+        this.#mux.restoreOverrides(channel.targetId, this, name);
       return received;
     };
     this.#execute(channel, envelope, message, params, { pass: true, onResponse });

@@ -1,7 +1,7 @@
 // Overrides that clients set on a page: size, touch, media, network. Chromium keeps some overrides per page and not per
 // channel. A channel that detaches therefore resets overrides that another channel has set (observed for device
 // metrics, touch and media type). The last command of each kind is stored with its channel, and is sent again when a
-// channel of the server or of another client has been detached.
+// channel of the server has been detached, or another client has disconnected.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';

@@ -51,7 +51,7 @@ export interface EgressListener {
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;
-  /** Called when a host could not be reached or did not send a valid response. */
+  /** Called when a host could not be reached or did not send a valid response, if the current policy allows the host. */
   failed?(failure: HostFailure): void;
   proxyFailed?(failure: ProxyFailure): void;
 }
@@ -112,8 +112,6 @@ class SessionEgress implements Egress {
   readonly #outbound: OutboundConnections;
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
-  /** Whether the policy was replaced, which closes connections. Their failures are not those of the hosts. */
-  #isCut = false;
   readonly #ownAddress: OwnAddress | undefined;
   readonly #http: HttpServer;
   readonly #forwarders = new Map<Socket, Forwarder>();
@@ -155,7 +153,6 @@ class SessionEgress implements Egress {
   }
 
   replacePolicy(policy: EgressPolicy): void {
-    this.#isCut = true;
     this.#gate.replacePolicy(policy);
   }
 
@@ -316,7 +313,8 @@ class SessionEgress implements Egress {
       this.#callSafely(() => this.#listener.proxyFailed?.({ ...failure, proxy, kind }));
       return;
     }
-    const kind = this.#isCut ? undefined : hostFailureOf(error);
+    // If the host is refused by now, the failure comes from a change of the policy, which closes connections.
+    const kind = this.#gate.refuses(hostname) ? undefined : hostFailureOf(error);
     if (kind) this.#callSafely(() => this.#listener.failed?.({ ...failure, kind }));
   }
 

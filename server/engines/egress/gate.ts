@@ -58,6 +58,11 @@ export class Gate {
     return upstream;
   }
 
+  /** Whether the current policy refuses the host by its name. */
+  refuses(hostname: string): boolean {
+    return this.#policy.ruleRefusingHost(hostname) !== undefined;
+  }
+
   /** Connects to the proxy itself, for plain requests that are sent to it one by one. */
   async openProxy(
     upstream: Upstream,

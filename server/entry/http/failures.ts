@@ -83,7 +83,7 @@ const tooCostlyFault = (cause: WorkFailed): Fault =>
   });
 
 /**
- * Failures of the worker threads that mean that a limit was reached. All other failures of the worker threads are bugs.
+ * Failures of the worker threads that mean that a limit was reached or the server is stopping. All others are bugs.
  */
 const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busyFault,
