@@ -26,13 +26,14 @@ async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Pr
 
 const RUNNING_NAME = `.backup-${randomUUID()}`;
 
-test('removes the folder of a backup that was killed, even if that backup had the same process id', async t => {
+test('removes the folder of a backup that was killed, and keeps other folders with a similar name', async t => {
   const names = await namesAfterBackup(t, dataDir => {
     const leftFolder = join(dataDir, `.backup-${randomUUID()}`);
     mkdirSync(leftFolder);
     writeFileSync(join(leftFolder, 'file'), 'linked');
+    mkdirSync(join(dataDir, '.backup-notes'));
   });
-  assert.deepEqual(names, []);
+  assert.deepEqual(names, ['.backup-notes']);
 });
 
 test('keeps the folder of a backup that is still running', async t => {

@@ -3,14 +3,12 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { BACKUP_FOLDER_PREFIX, LINKING_PREFIX } from '../engines/artifacts/backup-links.ts';
+import { BACKUP_FOLDER_PREFIX, isBackupFolder, LINKING_PREFIX } from '../engines/artifacts/backup-links.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
 import { isFault } from '../kit/fault.ts';
 import { giveToFolderOwner } from '../kit/folder-owner.ts';
 import { type Closeable, Scope } from '../kit/scope.ts';
 
-/** The names of folders that backups create. */
-const FOLDER_NAME = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LOCK_WAIT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
 /** Retried, because a process that removes a file may add a link at the same time. */
@@ -60,7 +58,7 @@ export class BackupFolder {
 }
 
 export async function removeAbandonedBackupFolders(dataDir: string): Promise<void> {
-  for (const name of await readdir(dataDir)) if (FOLDER_NAME.test(name)) await removeIfAbandoned(join(dataDir, name));
+  for (const name of await readdir(dataDir)) if (isBackupFolder(name)) await removeIfAbandoned(join(dataDir, name));
 }
 
 /** Creates a folder that belongs to the owner of the data folder, whose server adds links to it. */

@@ -16,6 +16,8 @@ describeArtifacts('disk', (_scope, folder) => openDisk(folder));
 
 const APP = randomUUID() as ApplicationId;
 const SESSION = randomUUID() as SessionId;
+const BACKUP_FOLDER = `.backup-${randomUUID()}`;
+const LINKING_FOLDER = `.backup-linking-${randomUUID()}`;
 
 describe('artifacts on disk', () => {
   const inFolder = async (work: (folder: string) => Promise<void>): Promise<void> => {
@@ -54,10 +56,10 @@ describe('artifacts on disk', () => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
-      mkdirSync(join(folder, '.backup-linking-1'));
+      mkdirSync(join(folder, LINKING_FOLDER));
       await disk.remove([key]);
       assert.equal(await disk.stat(key), undefined);
-      assert.equal(readFileSync(join(folder, '.backup-linking-1', 'artifacts', 'objects', key), 'utf8'), 'x');
+      assert.equal(readFileSync(join(folder, LINKING_FOLDER, 'artifacts', 'objects', key), 'utf8'), 'x');
     }));
 
   it('a backup that has linked all files does not keep removed objects, and a link that cannot be made does not prevent a removal', () =>
@@ -65,21 +67,21 @@ describe('artifacts on disk', () => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
-      mkdirSync(join(folder, '.backup-1'));
-      writeFileSync(join(folder, '.backup-linking-2'), 'a file where a folder should be');
+      mkdirSync(join(folder, BACKUP_FOLDER));
+      writeFileSync(join(folder, LINKING_FOLDER), 'a file where a folder should be');
       await disk.remove([key]);
       assert.equal(await disk.stat(key), undefined);
-      assert.deepEqual(readdirSync(join(folder, '.backup-1')), []);
+      assert.deepEqual(readdirSync(join(folder, BACKUP_FOLDER)), []);
     }));
 
   it('a staged file that is removed during a backup is kept in the folder of the backup', () =>
     inFolder(async folder => {
       const staging = await Staging.open(folder);
       const { name } = await staging.write(Readable.from([Buffer.from('x')]));
-      mkdirSync(join(folder, '.backup-linking-1'));
+      mkdirSync(join(folder, LINKING_FOLDER));
       await staging.remove(name);
       assert.equal(await staging.open(name), undefined);
-      assert.equal(readFileSync(join(folder, '.backup-linking-1', 'staging', 'outbox', name), 'utf8'), 'x');
+      assert.equal(readFileSync(join(folder, LINKING_FOLDER, 'staging', 'outbox', name), 'utf8'), 'x');
     }));
 
   it('a put fails when the disk cannot store the object, and leaves no unfinished file behind', () =>

@@ -47,7 +47,7 @@ const KEYED_ATTEMPTS_MAX = 2;
 /** How long a stopping service waits for effects in progress, so that their outcomes become known. */
 const SHUTDOWN_GRACE_MS = 5_000;
 const RECOVERY_BATCH = 10;
-/** After this many unexpected errors at its start, a recovered invocation ends. */
+/** After this many unexpected errors during its recovery, an invocation ends. */
 const RECOVERIES_MAX = 5;
 const COST_CHECK_MS = 250;
 /** Credit that is held for an unknown outcome is given back after this time. */
@@ -116,7 +116,7 @@ export class Executions {
   readonly #runningInvocations = new Map<InvocationId, RunningInvocation>();
   /** Invocations that are being inserted and started. */
   readonly #heldIds = new Set<InvocationId>();
-  /** How many times the start of each recovered invocation has failed unexpectedly. */
+  /** How many times the recovery of each invocation has failed unexpectedly. */
   readonly #failedRecoveries = new Map<InvocationId, number>();
   /**
    * The last known byte count of the session of each call. Used when the session has ended and its bytes can no longer
@@ -344,9 +344,18 @@ export class Executions {
       if (failureCount < RECOVERIES_MAX) return;
       this.#failedRecoveries.delete(row.id);
       const mayHaveBegun = row.state === 'dispatched' && row.effect !== 'read';
-      if (mayHaveBegun) await this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME_ERROR);
-      else await this.endUnstarted(row, 'failed', NOT_STARTED_ERROR);
+      const [state, endError] = mayHaveBegun
+        ? (['ambiguous', UNKNOWN_OUTCOME_ERROR] as const)
+        : (['failed', NOT_STARTED_ERROR] as const);
+      await this.endUnstarted(row, state, endError, await this.#retentionFor(row));
     }
+  }
+
+  /** Returns how long the input is kept. If the operation cannot be read either, the input is not kept. */
+  async #retentionFor({ applicationId, operationId, operationRevision }: InvocationRow) {
+    const revision = this.#parts.catalogue.findRevision(applicationId, operationId, operationRevision);
+    const operation = await revision.catch(() => undefined);
+    return operation ? inputRetentionOf(operation) : {};
   }
 
   async #recoverOne(row: InvocationRow): Promise<void> {

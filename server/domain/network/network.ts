@@ -80,7 +80,7 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /** The events of failed hosts must leave room for the other events of the session. */
-const FAILURE_BOUNDS = { entriesMax: 100, eventsMax: 100 };
+const FAILURE_BOUNDS = { entriesMax: 50, eventsMax: 50 };
 
 interface StoredNetwork {
   /** Rules for all traffic that leaves the browser. */

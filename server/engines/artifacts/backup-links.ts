@@ -13,6 +13,11 @@ export const BACKUP_FOLDER_PREFIX = '.backup-';
  */
 export const LINKING_PREFIX = `${BACKUP_FOLDER_PREFIX}linking-`;
 
+const FOLDER_NAME = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether a backup gives a folder such a name, which ends with a random id. */
+export const isBackupFolder = (name: string): boolean => FOLDER_NAME.test(name);
+
 /**
  * Links the file in the folder of each backup of this data folder that is linking files. Never rejects, because a backup
  * must not prevent a removal.
@@ -20,7 +25,7 @@ export const LINKING_PREFIX = `${BACKUP_FOLDER_PREFIX}linking-`;
 export async function linkForBackups(dataDir: string, file: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
   for (const name of names)
-    if (name.startsWith(LINKING_PREFIX))
+    if (name.startsWith(LINKING_PREFIX) && isBackupFolder(name))
       await linkBelow(join(dataDir, name), relative(dataDir, file), file).catch(() => {});
 }
 

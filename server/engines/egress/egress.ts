@@ -307,14 +307,15 @@ class SessionEgress implements Egress {
     const { hostname, port } = target;
     const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
+    // If the host is refused by now, the failure comes from a change of the policy, which closes connections.
+    if (this.#gate.refuses(hostname)) return;
     const failure = { at: clock.now(), hostname };
     if (error instanceof ProxyFailedError) {
       const { proxy, proxyFailureKind: kind } = error;
       this.#callSafely(() => this.#listener.proxyFailed?.({ ...failure, proxy, kind }));
       return;
     }
-    // If the host is refused by now, the failure comes from a change of the policy, which closes connections.
-    const kind = this.#gate.refuses(hostname) ? undefined : hostFailureOf(error);
+    const kind = hostFailureOf(error);
     if (kind) this.#callSafely(() => this.#listener.failed?.({ ...failure, kind }));
   }
 
