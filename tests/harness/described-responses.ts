@@ -139,8 +139,8 @@ export class ResponseValidator {
 /** Whether the path can be decoded. Otherwise, the server looks for no operation, and answers in a general form. */
 function isDecodable(path: string): boolean {
   try {
-    decodeURI(path);
-    return true;
+    // The result is used, because the bundler removes a call without effect.
+    return decodeURI(path).length > 0;
   } catch {
     return false;
   }
