@@ -86,18 +86,37 @@ test('leaves a recovered read call to the next process if the service stops whil
   assert.deepEqual(ends, []);
 });
 
+/** The rows of open invocations. The ends that are written are added to `ends`. */
+const openRowsWith = (ends: InvocationEnd[], ...openRows: readonly InvocationRow[]) => ({
+  listOpen: async () => openRows,
+  end: async (_: InvocationId, end: InvocationEnd) => {
+    ends.push(end);
+    return { ...row, ...end };
+  },
+});
+
+test('a recovered call that may have had an effect ends as ambiguous if its recovery keeps failing', async () => {
+  const ends: InvocationEnd[] = [];
+  const handoff = builtInNamed('browser.handoff') ?? assert.fail();
+  const dispatchedRow: InvocationRow = { ...row, operationId: handoff.id, effect: 'write', state: 'dispatched' };
+  const executions = executionsWith({
+    rows: openRowsWith(ends, dispatchedRow),
+    keys: { get: () => Promise.reject(new Error('the row of the key cannot be read')) },
+    catalogue: { findRevision: async () => handoff },
+  });
+  for (let run = 1; run <= 5; run++) await executions.recover();
+  assert.deepEqual(
+    ends.map(({ state, error }) => [state, error?.code, error?.retryable]),
+    [['ambiguous', 'upstream_ambiguous', false]],
+  );
+});
+
 test('a recovered call whose start fails unexpectedly does not block the calls after it, and ends after five attempts', async () => {
   const ends: InvocationEnd[] = [];
   const startedIds: unknown[] = [];
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
   const executions = executionsWith({
-    rows: {
-      listOpen: async () => [row, next],
-      end: async (_: InvocationId, end: InvocationEnd) => {
-        ends.push(end);
-        return { ...row, ...end };
-      },
-    },
+    rows: openRowsWith(ends, row, next),
     keys: { get: async () => key },
     catalogue: { findRevision: async () => operation },
     openInput: async () => ({}),
@@ -127,13 +146,7 @@ test('ends a recovered call as failed if its input cannot be opened, and still r
   const startedId = Promise.withResolvers<unknown>();
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
   const executions = executionsWith({
-    rows: {
-      listOpen: async () => [row, next],
-      end: async (_: InvocationId, end: InvocationEnd) => {
-        ends.push(end);
-        return { ...row, ...end };
-      },
-    },
+    rows: openRowsWith(ends, row, next),
     keys: { get: async () => key },
     catalogue: { findRevision: async () => operation },
     openInput: async ({ id }: InvocationRow) => {
