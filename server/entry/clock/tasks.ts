@@ -1,5 +1,6 @@
 // Runs background tasks periodically. A task takes no arguments and compares the actual state with the desired state,
 // so it can be repeated or killed at any time. Calling `prompt` only makes a task run earlier.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -26,6 +27,8 @@ export class Tasks implements Closeable {
   readonly #options: TasksOptions;
   readonly #closeController = new AbortController();
   readonly #loops: Promise<void>[] = [];
+  /** Fulfilled when the task that is started next may begin its first run. */
+  #nextStart: Promise<void> = Promise.resolve();
   readonly #tasks = new Map<string, Task>();
   /** The current run of each task that is running. */
   readonly #currentRuns = new Map<Task, Promise<void>>();
@@ -45,7 +48,9 @@ export class Tasks implements Closeable {
   start(task: Task): void {
     if (this.#tasks.has(task.name)) throw new Error(`two tasks are called ${task.name}`);
     if (task.everyMs < BEAT_MS) throw new Error(`the interval of the task ${task.name} is shorter than ${BEAT_MS} ms`);
-    this.#loops.push(this.#loop(task, this.#tasks.size));
+    this.#loops.push(this.#loop(task, this.#tasks.size, this.#nextStart));
+    // The first runs begin in separate turns of the event loop, because together they would be a long turn.
+    this.#nextStart = this.#nextStart.then(() => nextTurn());
     this.#tasks.set(task.name, task);
   }
 
@@ -69,8 +74,9 @@ export class Tasks implements Closeable {
     await Promise.all(this.#currentRuns.values());
   }
 
-  async #loop(task: Task, taskIndex: number): Promise<void> {
+  async #loop(task: Task, taskIndex: number, start: Promise<void>): Promise<void> {
     const { signal } = this.#closeController;
+    await start;
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);

@@ -37,6 +37,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import { isUuid } from '../../kit/ids.ts';
+import { Pace } from '../../kit/pace.ts';
 import type { ApplicationOrigins } from './application-origins.ts';
 import { callerConnection } from './caller-connection.ts';
 import type { ConsumerCookie } from './consumer-cookie.ts';
@@ -146,10 +147,15 @@ export interface BindParts {
 }
 
 /** Registers every operation at all of its paths. Returns the supported methods of each path. */
-export function bindOperations(app: FastifyInstance, parts: BindParts): ReadonlyMap<string, ReadonlySet<string>> {
+export async function bindOperations(
+  app: FastifyInstance,
+  parts: BindParts,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   acceptMultipart(app);
   const methods = new Map<string, Set<string>>();
-  for (const id of OPERATION_IDS)
+  const pace = new Pace();
+  for (const id of OPERATION_IDS) {
+    if (pace.isDue) await pace.rest();
     for (const { path, mount } of pathsOf(id, parts.compat)) {
       const routePath = path.replace(/\{(\w+)\}/g, ':$1');
       for (const url of operation(id).allowsTrailingSlash ? [routePath, `${routePath}/`] : [routePath]) {
@@ -160,6 +166,7 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
         methods.get(url)?.add('OPTIONS');
       }
     }
+  }
   return methods;
 }
 

@@ -26,6 +26,7 @@ import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Usage } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { listenFailure } from '../../kit/listen-failure.ts';
+import { Pace } from '../../kit/pace.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
@@ -186,7 +187,7 @@ export interface Http extends Closeable {
 
 export async function openHttp(parts: HttpParts): Promise<Http> {
   await rm(parts.incomingDir, { recursive: true, force: true }); // Removes partial uploads of a server that was killed.
-  const { app, server } = buildHttp(parts);
+  const { app, server } = await buildHttp(parts);
   const sockets = new Set<Socket>();
   server.on('connection', socket => {
     sockets.add(socket);
@@ -202,8 +203,11 @@ const refuseSchema = (): never => {
   throw new Error('a route has a Fastify schema; operations are described in contract/');
 };
 
-/** Builds the server without listening, for tests and generators. */
-export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Server } {
+/**
+ * Builds the server without listening. The routes are registered in several turns of the event loop, because adopted
+ * sessions are already in progress.
+ */
+async function buildHttp(parts: HttpParts): Promise<{ app: FastifyInstance; server: Server }> {
   const tracker = new RequestTracker(parts.clock, parts.log, parts.trace, parts.metrics);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
@@ -236,7 +240,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   const incomingFiles = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const cookieOfConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
-  const methods = bindOperations(app, {
+  const methods = await bindOperations(app, {
     handlers: handlersOf(parts, cookie, cookieOfConsumer),
     callers: parts.identity.callers,
     rates: parts.rates,
@@ -255,7 +259,11 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     toOwnerParts: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
     allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
-  for (const [url, supported] of methods) refuseOtherMethods(app, url, supported);
+  const pace = new Pace();
+  for (const [url, supported] of methods) {
+    if (pace.isDue) await pace.rest();
+    refuseOtherMethods(app, url, supported);
+  }
   refuseWebDriver(app);
   serveDocs(app, parts.version, parts.web && WebFiles.read(parts.web.folder, 'docs'));
   serveLiveView(
