@@ -5,17 +5,15 @@ import { readFileSync } from 'node:fs';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
-import { CdpClient } from '../harness/cdp.ts';
 import { sendRequest } from '../harness/http.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
-import { eventually, withTimeLimit } from '../harness/until.ts';
+import { eventually } from '../harness/until.ts';
 import type { PipeInterceptor } from './between.ts';
 import type { HostileWeb } from './hostile-web.ts';
+import type { Witness } from './witness.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
-const WITNESS_EVERY_MS = 100;
-const WITNESS_WITHIN_MS = 60_000;
 const NOTES_KEPT = 6;
 const NOTE_CHARACTERS_MAX = 400;
 const KIB = 1024;
@@ -59,73 +57,6 @@ export class Notes {
 
   get lastText(): string {
     return this.#lastNotes.map(text => JSON.stringify(text)).join('\n  ');
-  }
-}
-
-/** Another application's session, which is queried continuously and must always answer. */
-export class Witness {
-  readonly session: CreatedSession;
-  worstMs = 0;
-  responseCount = 0;
-  #client: CdpClient;
-  #page: string;
-  #isStopped = false;
-  #queries: Promise<void> = Promise.resolve();
-  #failure: unknown;
-
-  private constructor(session: CreatedSession, client: CdpClient, page: string) {
-    this.session = session;
-    this.#client = client;
-    this.#page = page;
-  }
-
-  static async open(server: TestServer, key: string): Promise<Witness> {
-    const options = { keepAlive: true, browserSettings: { recordSession: false } };
-    const session = await server.createSession(options, key);
-    const client = await CdpClient.connect(session.connectUrl);
-    const witness = new Witness(session, client, await client.attachToPage());
-    witness.#startQueries();
-    return witness;
-  }
-
-  /** Fails if a query was not answered. */
-  async assertUnaffected(): Promise<void> {
-    if (this.#failure) throw this.#failure;
-    assert.ok(this.#client.isOpen, "the other application's client was closed");
-    assert.equal(await this.#client.evaluate('6 * 7', this.#page), 42);
-  }
-
-  async pause(): Promise<void> {
-    this.#isStopped = true;
-    await this.#queries;
-  }
-
-  /** Connects again after a restart, with the same URL and to the same page. */
-  async resume(): Promise<void> {
-    this.#client = await CdpClient.connect(this.session.connectUrl);
-    this.#page = await this.#client.attachToPage();
-    this.#startQueries();
-  }
-
-  #startQueries(): void {
-    this.#isStopped = false;
-    this.#queries = this.#queryRepeatedly().catch(error => {
-      this.#failure ??= error;
-    });
-  }
-
-  async #queryRepeatedly(): Promise<void> {
-    while (!this.#isStopped) {
-      const startedAt = performance.now();
-      await withTimeLimit(
-        "the other application's session to answer",
-        this.#client.evaluate('1 + 1', this.#page),
-        WITNESS_WITHIN_MS,
-      );
-      this.worstMs = Math.max(this.worstMs, performance.now() - startedAt);
-      this.responseCount++;
-      await new Promise(resolve => setTimeout(resolve, WITNESS_EVERY_MS));
-    }
   }
 }
 
