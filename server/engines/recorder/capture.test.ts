@@ -342,3 +342,34 @@ test('captures a page once more after a frame in which a larger area than necess
   assert.deepEqual([seen(), tab.sentCount(START)], [['one 1', 'one 1'], 2]);
   capture.close();
 });
+
+const startOvermaskedCapture = () => {
+  const tab = new Tab();
+  const conditions: CaptureConditions = { isWatched: false, until: Promise.resolve(), result: 'overmasked' };
+  return { tab, conditions, ...startCapture(tab, conditions) };
+};
+
+test('handles an unchanged frame that arrives after a frame in which a larger area than necessary was masked', async () => {
+  const { tab, capture, seen } = startOvermaskedCapture();
+  await tab.emitFrame('one');
+  await tab.emitFrame('one');
+  assert.deepEqual(seen(), ['one 1', 'one 2']);
+  capture.close();
+});
+
+test('handles an unchanged frame after a pulse in which a larger area than necessary was masked', async () => {
+  const { tab, capture, conditions, advanceTime, seen } = startOvermaskedCapture();
+  conditions.result = 'kept';
+  for (const image of ['one', 'two', 'three', 'four', 'five']) {
+    await tab.emitFrame(image);
+    await advanceTime(500);
+  }
+  assert.deepEqual(tab.sentMethods.slice(-2), [STOP, START], 'the page is not captured in pulses');
+  conditions.result = 'overmasked';
+  await tab.emitFrame('six', 2);
+  await advanceTime(500);
+  conditions.result = 'kept';
+  await tab.emitFrame('six', 3);
+  assert.deepEqual(seen().slice(-2), ['six 1', 'six 1']);
+  capture.close();
+});

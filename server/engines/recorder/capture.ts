@@ -242,13 +242,15 @@ export class Capture implements Closeable {
     const dueMs = this.#dueMs;
     const result = isNew ? await this.#handleFrame(frame) : 'kept';
     if (result === 'rejected') this.#discard();
+    // Whichever frame comes next is handled even if the page has not changed.
+    if (result === 'overmasked' && this.#lastJpeg?.equals(frame.jpeg)) this.#lastJpeg = undefined;
     await this.#sleep((this.#isRunning ? dueMs : this.#arrivedMs + this.#periodMs) - this.#options.clock.monotonicMs());
     if (this.#closeController.signal.aborted) return;
     if (!this.#isRunning) return this.#start();
     if (startNumber !== this.#startCount) return;
     const gapMs = this.#acknowledge(runNumber) - paintedMs;
     if (result === 'overmasked' || gapMs > -ACK_TRANSIT_MAX_MS)
-      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
+      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS);
   }
 
   /** Makes this the newest frame. */
@@ -288,11 +290,10 @@ export class Capture implements Closeable {
    * Restarts the screencast if no new frame arrives within `afterMs`. Chromium sends a change that was painted before
    * the acknowledgement only together with the next change. After a restart, it sends the change at once.
    */
-  async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
+  async #settle(afterMs = SETTLE_MS): Promise<void> {
     const framesBefore = this.#frameCount;
     await this.#sleep(afterMs);
     if (this.#closeController.signal.aborted || framesBefore !== this.#frameCount || !this.#isRunning) return;
-    if (isForced) this.#lastJpeg = undefined;
     this.#stop();
     this.#start();
   }
