@@ -39,6 +39,8 @@ export const EVENT_DESCRIPTIONS = {
   'context.save_failed': 'nothing was saved; the versions of the context are unchanged',
   'context.overtaken':
     'another session, which did not start from the version that this session saved, has saved a newer version',
+  'page.refused':
+    'a page was closed when it was opened, because the session already had the maximum number of pages; sent at most once a second, with a count',
   'network.refused':
     'a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count',
   'network.failed':

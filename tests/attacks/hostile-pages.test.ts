@@ -2,6 +2,7 @@
 // The server and other sessions keep running.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SessionEventPage } from '../../contract/events.ts';
 import type { SessionLog } from '../../contract/logs.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
@@ -25,6 +26,9 @@ const LOG_SCRIPTS: Readonly<Record<string, string>> = {
   'a redirect to a nested address': `void fetch('/nested').catch(() => {})`,
   'credentials in words that repeat without end': `console.log('-eyJaaaaaa'.repeat(100_000)), console.log('token '.repeat(100_000))`,
 };
+
+const PAGES_MAX = 200;
+const PAGES_BEYOND = 5;
 
 const pages = await openPages({
   '/hostile': '<!doctype html><title>Hostile</title><body></body>',
@@ -79,4 +83,34 @@ async function readKept(connectUrl: string): Promise<unknown> {
   const value = await client.evaluate('kept', await client.attachToPage());
   await client.close();
   return value;
+}
+
+test('a page that opens a window at each click gets no more than 200 pages, and its session can be released', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.visit(`${pages.url}/hostile`, page);
+  // Chromium permits one window for each user gesture.
+  for (let n = 1; n < PAGES_MAX + PAGES_BEYOND; n++)
+    await client.send('Runtime.evaluate', { expression: `void open('about:blank', 'w${n}')`, userGesture: true }, page);
+  const path = `/v1/browsers/sessions/${id}/events?type=page.refused`;
+  const lastDetail = async () => (await server.api<SessionEventPage>('GET', path)).body.data.at(-1)?.detail;
+  const detail = await eventually('the refused pages to be reported', lastDetail, last => last?.total === PAGES_BEYOND);
+  assert.equal(detail?.limit, String(PAGES_MAX));
+  await eventually('the refused pages to close', async () => (await pageIdsOf(client)).length === PAGES_MAX);
+  await assert.rejects(client.send('Target.createTarget', { url: 'about:blank' }), /already has 200 pages/);
+  const [anyPageId] = await pageIdsOf(client);
+  await client.send('Target.closeTarget', { targetId: anyPageId });
+  await eventually('a page to be created', async () => {
+    const { error } = await client.ask('Target.createTarget', { url: 'about:blank' });
+    return error === undefined;
+  });
+  const release = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+  assert.equal(release.status, 200, release.text);
+});
+
+async function pageIdsOf(client: CdpClient): Promise<readonly unknown[]> {
+  const { targetInfos } = await client.send('Target.getTargets');
+  const targets = Array.isArray(targetInfos) ? targetInfos : [];
+  return targets.flatMap(target => (target.type === 'page' ? [target.targetId] : []));
 }

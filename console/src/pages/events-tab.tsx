@@ -29,6 +29,7 @@ const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'network.refused': 'Host refused',
   'network.failed': 'Host failed',
   'navigation.refused': 'Navigation refused',
+  'page.refused': 'Page refused: too many pages',
   'proxy.failed': 'Proxy failed',
   'session.adopted': 'Continued after a service restart',
   'session.release_requested': 'Release requested',

@@ -1,7 +1,7 @@
-// Records refused connections, refused navigations, and failures of hosts and proxies of a session as events. Below,
-// all of them are called refusals. Equal refusals are counted, and reported at most once a second. The number of entries
-// and events is limited. Refusals above the limit of entries are counted under `(others)`. Refusals above the limit of
-// events are reported when the ledger is closed.
+// Records refused connections, refused navigations, refused pages, and failures of hosts and proxies of a session as
+// events. Below, all of them are called refusals. Equal refusals are counted, and reported at most once a second. The
+// number of entries and events is limited. Refusals above the limit of entries are counted under `(others)`. Refusals
+// above the limit of events are reported when the ledger is closed.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -17,7 +17,7 @@ const OTHER_REFUSALS = '(others)';
 
 export type NetworkEvent = Extract<
   SessionEventType,
-  'network.refused' | 'network.failed' | 'navigation.refused' | 'proxy.failed'
+  'network.refused' | 'network.failed' | 'navigation.refused' | 'page.refused' | 'proxy.failed'
 >;
 
 export interface LedgerBounds {

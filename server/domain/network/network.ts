@@ -151,6 +151,8 @@ export class Network implements Watcher {
     // Navigations are guarded before the network is opened. Most sessions have no rules and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
+    const { pagesMax } = liveSession.browser;
+    liveSession.browser.onPageRefused(() => ledger.count('page.refused', { limit: String(pagesMax) }));
     const policy = engine.policy(await this.#policyOptions(row));
     const meter = this.#startMeter(liveSession, row);
     liveSession.egress.open(policy, {

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts'
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
-import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
+import { type ChangedPage, Control, type Geolocation, OPEN_PAGES_MAX, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
 import { Extensions } from './extensions.ts';
@@ -102,9 +102,11 @@ export interface BrowserClient {
 }
 
 /** Clients of a session may create at most this many browser contexts. */
-const RESTORED_CONTEXTS_MAX = 50;
+const CONTEXTS_MAX = 50;
 
 export class Browser implements Closeable {
+  readonly contextsMax = CONTEXTS_MAX;
+  readonly pagesMax = OPEN_PAGES_MAX;
   readonly #mux: Mux;
   readonly #control: Control;
   readonly #holds = new Holds();
@@ -203,7 +205,7 @@ export class Browser implements Closeable {
     if (!geolocation) return;
     await this.#control.setGeolocation(geolocation);
     // A browser context may end with its client at any time. The list comes from the browser, so it is bounded.
-    const contextIds = (await this.contextIds()).slice(0, RESTORED_CONTEXTS_MAX);
+    const contextIds = (await this.contextIds()).slice(0, CONTEXTS_MAX);
     await Promise.allSettled(contextIds.map(id => this.#control.grantGeolocation(id)));
   }
 
@@ -307,6 +309,15 @@ export class Browser implements Closeable {
    */
   readFrontEnd(): Promise<ReadonlyMap<string, Buffer>> {
     return readFrontEnd(this.#control);
+  }
+
+  /** Calls the listener for each page that is closed because the browser already had `pagesMax` pages. */
+  onPageRefused(listener: () => void): void {
+    this.#control.onPageRefused(listener);
+  }
+
+  get pageCount(): number {
+    return this.#control.pageCount;
   }
 
   /** Opens an empty page in the foreground of the default browser context. Returns its target id. */

@@ -12,6 +12,8 @@ import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFai
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
+/** The maximum number of pages of a browser. A page beyond it is closed as soon as it is created. */
+export const OPEN_PAGES_MAX = 200;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
@@ -48,6 +50,9 @@ export class Control implements ChannelOwner {
   readonly #mux: Mux;
   readonly #commandSender: CommandSender;
   readonly #pages = new Map<string, Page>();
+  /** The target ids of the pages that were created and not destroyed, also of those that are not attached yet. */
+  readonly #pageIds = new Set<string>();
+  #onPageRefused = (): void => {};
   readonly #probes = new SingleFlight<string, boolean>();
   /** Ids of the pages found so far, by the channel of the tab whose pages are being listed. */
   readonly #pageIdsByTabChannel = new Map<string, Set<string>>();
@@ -83,8 +88,17 @@ export class Control implements ChannelOwner {
       dispatchDownloadEvent(method, params, listener);
   }
 
+  /** Calls the listener for each page that is closed because of OPEN_PAGES_MAX. */
+  onPageRefused(listener: () => void): void {
+    this.#onPageRefused = listener;
+  }
+
   get channelId(): string | undefined {
     return this.#root?.id;
+  }
+
+  get pageCount(): number {
+    return this.#pageIds.size;
   }
 
   get pages(): readonly Page[] {
@@ -230,6 +244,9 @@ export class Control implements ChannelOwner {
       case 'Target.targetCreated':
         this.#onPageChanged(info);
         return this.#onTargetCreated(info);
+      case 'Target.targetDestroyed':
+        if (targetId) this.#pageIds.delete(targetId);
+        return;
       case 'Target.targetInfoChanged':
         return this.#onPageChanged(info);
       case 'Target.attachedToTarget':
@@ -260,9 +277,15 @@ export class Control implements ChannelOwner {
   }
 
   #onTargetCreated(info: JsonObject | undefined): void {
-    if (textAt(info, 'type') !== 'page') return;
-    // The page may be closed before Chromium responds to this command.
-    this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
+    const targetId = textAt(info, 'targetId');
+    if (textAt(info, 'type') !== 'page' || targetId === undefined) return;
+    // The page may be closed before Chromium responds to these commands.
+    if (this.#pageIds.size >= OPEN_PAGES_MAX) {
+      this.send('Target.closeTarget', { targetId }).catch(() => {});
+      return this.#onPageRefused();
+    }
+    this.#pageIds.add(targetId);
+    this.send('Target.attachToTarget', { targetId, flatten: true }).catch(() => {});
   }
 
   #onAttached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {

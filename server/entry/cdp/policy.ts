@@ -20,7 +20,6 @@ import { MaskedRequests } from './masked-requests.ts';
 import { TraceStreams } from './trace-streams.ts';
 
 /** The maximum number of browser contexts that clients may have open at once in a session. */
-const CONTEXTS_MAX = 50;
 const UPLOADS_PREFIX = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
 /** URLs with these schemes contain another URL. On the web, at most one level of nesting occurs. */
@@ -90,7 +89,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Input.setIgnoreInputEvents': refuseIgnoringInput,
     'Page.navigate': params => judgeNavigation(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => judgeNavigation(params, browser.downloadFolder),
-    'Target.createTarget': params => judgeNewTarget(params, browser.downloadFolder),
+    'Target.createTarget': params => judgeNewTarget(params, browser),
     'Target.attachToTarget': requireFlatSession,
     'Target.setAutoAttach': params => (params.autoAttach === false ? PASS : requireFlatSession(params)),
     'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
@@ -201,9 +200,11 @@ function withRealPaths(params: JsonObject, files: readonly string[], uploadFolde
  * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which
  * block some schemes, that page never responds, so about:blank is opened instead.
  */
-function judgeNewTarget(params: JsonObject, downloads: string): Verdict {
+function judgeNewTarget(params: JsonObject, { pageCount, pagesMax, downloadFolder }: Browser): Verdict {
+  if (pageCount >= pagesMax)
+    return { refuse: `The session already has ${pagesMax} pages, which is the limit. Close one first.` };
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
-  return isScript ? { rewrite: { ...params, url: 'about:blank' } } : judgeNavigation(params, downloads);
+  return isScript ? { rewrite: { ...params, url: 'about:blank' } } : judgeNavigation(params, downloadFolder);
 }
 
 function judgeFiles(method: string, params: JsonObject, browser: Browser): Verdict {
@@ -298,9 +299,9 @@ async function judgeNewContext(params: JsonObject, browser: Browser): Promise<Ve
         'Target.createBrowserContext is refused with a proxy: all traffic of the session leaves through its egress proxy. Set proxies when the session is created.',
     };
   const existingIds = await browser.contextIds();
-  if (existingIds.length >= CONTEXTS_MAX)
+  if (existingIds.length >= browser.contextsMax)
     return {
-      refuse: `The session already has ${CONTEXTS_MAX} browser contexts, which is the limit. Dispose of one first.`,
+      refuse: `The session already has ${browser.contextsMax} browser contexts, which is the limit. Dispose of one first.`,
     };
   return {
     pass: true,

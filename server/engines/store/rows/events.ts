@@ -48,6 +48,7 @@ export type SessionEventType =
   | 'network.refused'
   | 'network.failed'
   | 'navigation.refused'
+  | 'page.refused'
   | 'proxy.failed'
   | 'operation.published'
   | 'operation.withdrawn'
